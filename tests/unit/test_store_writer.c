@@ -17,133 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "made_windows.h"
-#include "store/store_read.h"
-#include "store/store_writer.h"
-
-#define WINDOW (10 * NSEC_PER_SEC)
-#define HOUR   (3600 * NSEC_PER_SEC)
-
-static char path[64];
-static uint64_t clock_ns, ahead_ns; /* ahead: how far the clock was set */
-static struct store_writer *writer;
-static struct failure failure;
-
-static uint64_t now(void)
-{
-	return clock_ns;
-}
-
-static int make_folder(void **state)
-{
-	strcpy(path, "/tmp/test_store_writer.XXXXXX");
-	clock_ns = MADE_START;
-	ahead_ns = 0;
-	return mkdtemp(path) ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-	char command[128];
-
-	snprintf(command, sizeof command, "rm -rf %s", path);
-	return system(command);
-}
-
-static void open_writer_within(const struct store_limits *limits)
-{
-	const struct store_options options = {
-		.path = path, .window_ns = WINDOW, .limits = *limits, .now = now};
-
-	failure.what[0] = '\0';
-	if (store_writer_open(&options, &writer, &failure) < 0)
-		fail_msg("%s", failure.what);
-}
-
-static void open_writer(void)
-{
-	open_writer_within(&STORE_LIMITS_DEFAULT);
-}
-
-static struct store_window window_at(uint64_t start)
-{
-	return (struct store_window){
-		.start = start,
-		.span = WINDOW,
-		.covered = WINDOW,
-		.boot = MADE_BOOT + (start - ahead_ns - MADE_START),
-		.windows = 1,
-		.millihertz = 19000,
-	};
-}
-
-/* Writes the next @n windows. @clock_ns: their time. */
-static void add_windows(unsigned int n, unsigned int *seed, struct made_sums *sums)
-{
-	while (n-- > 0) {
-		struct store_window window = window_at(clock_ns);
-		struct ledger ledger;
-
-		made_window((*seed)++, &ledger, sums);
-		assert_int_equal(store_writer_add(writer, &ledger, &window), 0);
-		ledger_done(&ledger);
-		clock_ns += WINDOW;
-	}
-}
-
-static int count_window(void *context, const struct ledger *ledger,
-			const struct store_window *window, bool is_first)
-{
-	made_count(ledger, context);
-	return 0;
-}
-
-static struct store_answer read_range(uint64_t from, uint64_t to, bool is_series,
-				      struct made_sums *ret)
-{
-	const struct store_question question = {.path = path,
-						.from = from,
-						.to = to,
-						.is_series = is_series,
-						.on_window = count_window,
-						.context = ret};
-	struct store_answer answer;
-
-	*ret = (struct made_sums){};
-	if (store_read(&question, &answer, &failure) < 0)
-		fail_msg("%s", failure.what);
-	return answer;
-}
-
-/* All windows of one level, read from its files. */
-static uint64_t read_level(enum store_level level, struct made_sums *ret)
-{
-	struct store_files files;
-	uint64_t n = 0;
-	int folder = open(path, O_RDONLY | O_DIRECTORY);
-
-	*ret = (struct made_sums){};
-	assert_int_equal(store_files_list(folder, &files), 0);
-	for (size_t i = 0; i < files.n; i++) {
-		struct segment_reader reader;
-		struct segment_block block;
-		struct store_window window;
-
-		if (files.items[i].level != level)
-			continue;
-		assert_int_equal(
-			segment_open(&reader, openat(folder, files.items[i].name, O_RDONLY)), 0);
-		while (segment_peek(&reader, &block) > 0) {
-			assert_int_equal(segment_read(&reader, &block, &window), 0);
-			made_count(&reader.ledger, ret);
-			n++;
-		}
-		segment_reader_done(&reader);
-	}
-	store_files_done(&files);
-	close(folder);
-	return n;
-}
+#include "made_store.h"
 
 /* Two days and an hour, followed by a writer that closes the last open windows. */
 static void test_levels_are_equal(void **state)
@@ -224,39 +98,6 @@ static void test_small_dictionaries(void **state)
 	assert_memory_equal(&level, &all, sizeof all);
 }
 
-/* A dead writer's open windows are made again in parts, too: same sums. */
-static void test_recovered_in_parts(void **state)
-{
-	const struct store_options small = {
-		.path = path, .window_ns = WINDOW, .now = now, .dictionary_bytes = 32 << 10};
-	struct made_sums sums = {}, level;
-	unsigned int seed = 0;
-	pid_t pid;
-	int status;
-
-	clock_ns = MADE_START - MADE_START % (24 * HOUR) + 23 * HOUR;
-	pid = fork();
-	if (pid == 0) {
-		open_writer();
-		add_windows(355, &seed, &sums);
-		kill(getpid(), SIGKILL);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFSIGNALED(status));
-	for (; seed < 355; clock_ns += WINDOW)
-		profile_free(made_profile(seed++, &sums));
-	assert_int_equal(store_writer_open(&small, &writer, &failure), 0);
-	add_windows(5, &seed, &sums);
-	add_windows(1, &seed, &(struct made_sums){}); /* the day is over */
-	store_writer_close(writer);
-	for (int i = LEVEL_MINUTE; i <= LEVEL_SERIES; i++) {
-		uint64_t n = read_level(i, &level);
-
-		assert_memory_equal(&level, &sums, sizeof sums);
-		assert_true(i != LEVEL_HOUR || n > 2);
-	}
-}
-
 /* Where a range begins or ends inside a coarse window, finer ones are read. */
 static void test_edges(void **state)
 {
@@ -275,46 +116,6 @@ static void test_edges(void **state)
 	read_range(from, clock_ns - 6 * NSEC_PER_SEC, false, &found);
 	assert_memory_equal(&found, &sums[1], sizeof found);
 	store_writer_close(writer);
-}
-
-/*
- * Killed many times without warning: the coarse levels hold everything that the finest one holds.
- */
-static void test_killed(void **state)
-{
-	struct made_sums finest, minutes, series;
-	unsigned int seed = 0, chance = 1;
-
-	for (int i = 0; i < 12; i++) {
-		pid_t pid = fork();
-		int status;
-
-		if (pid == 0) {
-			struct made_sums unused = {};
-
-			open_writer();
-			for (unsigned int k = rand_r(&chance) % 40 + i; k > 0; k--)
-				add_windows(1, &seed, &unused);
-			kill(getpid(), SIGKILL);
-		}
-		assert_int_equal(waitpid(pid, &status, 0), pid);
-		assert_true(WIFSIGNALED(status));
-		rand_r(&chance);
-		clock_ns += 40 * 60 * NSEC_PER_SEC;
-	}
-	open_writer(); /* rolls up completed windows */
-	add_windows(1, &seed, &(struct made_sums){});
-	store_writer_close(writer);
-	read_level(LEVEL_FINEST, &finest);
-	/*
-	 * Each writer redoes the open part of each coarse level, because its last window is
-	 * missing.
-	 */
-	assert_in_range(read_level(LEVEL_MINUTE, &minutes), 1, 1000);
-	read_range(0, UINT64_MAX / 4, false, &series);
-	assert_memory_equal(&series, &finest, sizeof finest);
-	read_range(0, UINT64_MAX / 4, true, &series);
-	assert_memory_equal(&series, &finest, sizeof finest);
 }
 
 /* The clock goes back an hour and later ahead: nothing is lost or counted twice. */
@@ -776,19 +577,15 @@ static void test_removed(void **state)
 	assert_memory_equal(&found, &sums, sizeof sums);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, make_folder, remove_folder)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_levels_are_equal),
 		TEST(test_small_dictionaries),
-		TEST(test_recovered_in_parts),
 		TEST(test_many_processes),
 		TEST(test_pids),
 		TEST(test_not_rolled),
 		TEST(test_edges),
-		TEST(test_killed),
 		TEST(test_clock),
 		TEST(test_limits),
 		TEST(test_a_clock_that_is_ahead),

@@ -73,6 +73,7 @@ static int scan(struct segment_reader *reader, struct store_file *file)
 			file->begin = block.start;
 		if (block.start + block.span > file->end)
 			file->end = block.start + block.span;
+		file->last = reader->at;
 		segment_pass(reader, &block);
 	}
 	if (!file->n_blocks)

@@ -33,6 +33,7 @@ struct store_file {
 	uint64_t bytes;
 	/* Of its whole blocks: how many, and from when to when (ns since 1970). */
 	uint64_t n_blocks, begin, end;
+	uint64_t last;	  /* offset of the last one */
 	uint64_t rest;	  /* bytes after them */
 	uint64_t damaged; /* bytes that a reader of blocks has passed over, for its own use */
 };

@@ -44,10 +44,11 @@ struct store_writer {
 	struct writer_level levels[N_STORE_LEVELS];
 	struct store_counts counts;
 	uint64_t synced_at; /* monotonic ns */
-	/* For ageing(): the newest end of a file when we began, and the first and last end of ours (boot-time ns). */
+	/* For ageing(): the newest end of a file when we began, and the first and last end of ours
+	 * (boot-time ns). */
 	uint64_t newest, first_boot, last_boot;
-	bool has_lost;	    /* since the last window that was written */
-	bool recovers;	    /* what is rolled up goes no further up */
+	bool has_lost; /* since the last window that was written */
+	bool recovers; /* what is rolled up goes no further up */
 };
 
 static uint64_t now_ns(const struct store_writer *writer)
@@ -131,9 +132,9 @@ static bool is_full(int error)
 }
 
 /*
- * Returns the time by which files are too old. A clock that is set far ahead, if only for a minute, must not remove
- * the year before it: after a pause of more than a day, this time goes on twice as fast as recorded time until it has
- * caught up with the clock.
+ * Returns the time by which files are too old. A clock that is set far ahead, if only for a minute,
+ * must not remove the year before it: after a pause of more than a day, this time goes on twice as
+ * fast as recorded time until it has caught up with the clock.
  */
 static uint64_t ageing(struct store_writer *writer, const struct store_files *files)
 {
@@ -222,6 +223,7 @@ static bool is_file_good(const struct store_writer *writer, enum store_level lev
 	struct stat st;
 
 	return of->file.fd >= 0 && of->file_period == period_of(level, start_ns) &&
+	       memcmp(of->file.header.boot_id, writer->boot_id, sizeof writer->boot_id) == 0 &&
 	       !is_large(writer, level) && fstat(of->file.fd, &st) == 0 && st.st_nlink > 0;
 }
 
@@ -464,9 +466,99 @@ int store_writer_add(struct store_writer *writer, const struct ledger *ledger,
 
 /* After a writer that died */
 
+/* A file to roll up from. */
+struct source {
+	const struct store_file *file;
+	uint64_t boot; /* when its last window ended */
+};
+
+/* Reads on and raises *@newest to the latest end (boot-time ns). Errors: -EBADMSG if any of it is
+ * damaged. */
+static int read_ends(struct segment_reader *reader, uint64_t *newest)
+{
+	struct segment_block block;
+	struct store_window window;
+	int r, damaged = 0;
+
+	while ((r = segment_peek(reader, &block)) > 0) {
+		r = segment_read(reader, &block, &window);
+		if (r < 0 && r != -EBADMSG)
+			return r;
+		if (r < 0)
+			damaged = r;
+		else if (window.boot > *newest)
+			*newest = window.boot;
+	}
+	return r < 0 ? r : damaged;
+}
+
+/* When the last of the file's windows that can be read ended (boot-time ns); 0: there is none.
+ * Errors: -ENOMEM. */
+static int newest_end(const struct store_files *files, const struct store_file *file, uint64_t *ret)
+{
+	struct segment_reader reader;
+	int fd, r;
+
+	*ret = 0;
+	if (!file->n_blocks)
+		return 0;
+	fd = store_file_open(files, file);
+	r = fd < 0 ? fd : segment_open(&reader, fd);
+	if (r < 0)
+		return 0; /* what can't be read is passed over */
+	reader.at = reader.searched = file->last;
+	r = read_ends(&reader, ret);
+	if (r == -EBADMSG) {
+		segment_rewind(&reader);
+		r = read_ends(&reader, ret);
+	}
+	segment_reader_done(&reader);
+	return r == -ENOMEM ? r : 0;
+}
+
+static bool is_same_boot(const struct segment_header *a, const struct segment_header *b)
+{
+	return memcmp(a->boot_id, b->boot_id, sizeof a->boot_id) == 0;
+}
+
+/*
+ * Until when windows of the same boot as @header's are in the level's files (boot-time ns). Not by
+ * the clock, which is set back now and then: windows are rolled up in the order in which they were
+ * recorded.
+ */
+static int rolled_until(const struct store_files *files, enum store_level level,
+			const struct segment_header *header, uint64_t *ret)
+{
+	uint64_t newest;
+	int r = 0;
+
+	*ret = 0;
+	for (size_t i = 0; i < files->n && r == 0; i++) {
+		if (files->items[i].level != level ||
+		    !is_same_boot(&files->items[i].header, header))
+			continue;
+		r = newest_end(files, &files->items[i], &newest);
+		if (newest > *ret)
+			*ret = newest;
+	}
+	return r;
+}
+
+/* Windows of this boot follow: the open one of another boot is over. */
+static void begin_boot(struct store_writer *writer, enum store_level level,
+		       const uint8_t boot_id[static 16])
+{
+	struct writer_level *of = &writer->levels[level];
+
+	memcpy(writer->boot_id, boot_id, sizeof writer->boot_id);
+	if (of->is_open && memcmp(of->file.header.boot_id, boot_id, sizeof writer->boot_id) != 0)
+		write_window(writer, level);
+}
+
+/* Adds the windows of @file that ended after @until (boot-time ns). */
 static int recover_file(struct store_writer *writer, enum store_level level,
 			const struct store_files *files, const struct store_file *file,
-			uint64_t since)
+			uint64_t until)
 {
 	/* The level's own memo is forgotten with the level's file; here it is of the reader. */
 	struct ledger_memo *memo = &writer->levels[level].memo;
@@ -475,7 +567,8 @@ static int recover_file(struct store_writer *writer, enum store_level level,
 	int fd = store_file_open(files, file), r = fd < 0 ? fd : segment_open(&reader, fd);
 
 	if (r < 0)
-		return 0; /* what can't be read is passed over */
+		return 0;
+	begin_boot(writer, level, file->header.boot_id);
 	ledger_memo_done(memo);
 	while (segment_peek(&reader, &block) > 0) {
 		struct store_window window;
@@ -483,7 +576,7 @@ static int recover_file(struct store_writer *writer, enum store_level level,
 		r = segment_read(&reader, &block, &window);
 		if (r < 0 && r != -EBADMSG)
 			break;
-		if (r < 0 || window.start + window.span / 2 < since)
+		if (r < 0 || window.boot <= until)
 			continue;
 		r = add_to_level(writer, level, &reader.ledger, memo, &window);
 		if (r < 0)
@@ -494,19 +587,58 @@ static int recover_file(struct store_writer *writer, enum store_level level,
 	return r == -ENOMEM ? r : 0;
 }
 
-/* Makes the windows of @level that are not there, or not over, from those of @source. */
-static int recover(struct store_writer *writer, enum store_level level, enum store_level source)
+static int compare_sources(const void *left, const void *right)
 {
+	const struct source *a = left, *b = right;
+	int order = memcmp(a->file->header.boot_id, b->file->header.boot_id,
+			   sizeof a->file->header.boot_id);
+
+	return order ? order : (a->boot > b->boot) - (a->boot < b->boot);
+}
+
+/* Lists the files of @level in the order in which they were recorded, a boot after the other. */
+static int list_sources(const struct store_files *files, enum store_level level,
+			struct source *sources, size_t *ret_n)
+{
+	int r = 0;
+
+	*ret_n = 0;
+	for (size_t i = 0; i < files->n && r == 0; i++) {
+		if (files->items[i].level != level)
+			continue;
+		sources[*ret_n].file = &files->items[i];
+		r = newest_end(files, &files->items[i], &sources[(*ret_n)++].boot);
+	}
+	if (*ret_n)
+		qsort(sources, *ret_n, sizeof *sources, compare_sources);
+	return r;
+}
+
+/* Makes the windows of @level that are not there from those of @from. */
+static int recover(struct store_writer *writer, enum store_level level, enum store_level from)
+{
+	uint8_t boot_id[sizeof writer->boot_id];
+	struct source *sources = NULL;
 	struct store_files files;
-	uint64_t since = 0;
+	uint64_t until = 0;
+	size_t n = 0;
 	int r = store_files_list(writer->place.fd, &files);
 
-	for (size_t i = 0; i < files.n && r == 0; i++)
-		if (files.items[i].level == level && files.items[i].end > since)
-			since = files.items[i].end;
-	for (size_t i = 0; i < files.n && r == 0; i++)
-		if (files.items[i].level == source && files.items[i].end > since)
-			r = recover_file(writer, level, &files, &files.items[i], since);
+	if (r == 0) {
+		sources = calloc(files.n + 1, sizeof *sources);
+		r = sources ? list_sources(&files, from, sources, &n) : -ENOMEM;
+	}
+	memcpy(boot_id, writer->boot_id, sizeof boot_id);
+	for (size_t i = 0; i < n && r == 0; i++) {
+		const struct segment_header *header = &sources[i].file->header;
+
+		if (i == 0 || !is_same_boot(header, &sources[i - 1].file->header))
+			r = rolled_until(&files, level, header, &until);
+		if (r == 0 && sources[i].boot > until)
+			r = recover_file(writer, level, &files, sources[i].file, until);
+	}
+	begin_boot(writer, level, boot_id);
+	free(sources);
 	store_files_done(&files);
 	return r;
 }
