@@ -7,8 +7,8 @@
  * sums are those of the books.
  *
  * A thread that is found running shows no wait: its time off is left for the next look. The same
- * for one that waits for a CPU, if it was blocked since the last look: its stack says nothing about
- * that. What a thread waited between the last look and its end has no stack.
+ * for the time that one was blocked that now waits for a CPU: its stack says nothing about that.
+ * What a thread waited between the last look and its end has no stack.
  */
 #ifndef BPF_POLLING_BPF_H
 #define BPF_POLLING_BPF_H
@@ -35,7 +35,8 @@ static __always_inline void live_from_birth(struct thread *thread, struct task_s
 /* What a look finds in the books of a thread. */
 struct look {
 	u64 runtime, waited;
-	bool is_queued; /* waits for a CPU */
+	bool is_queued;	  /* waits for a CPU, … */
+	bool was_blocked; /* … and was blocked since the last look */
 };
 
 static __always_inline void look_at_books(struct thread *thread, struct task_struct *task, u64 now,
@@ -50,12 +51,17 @@ static __always_inline void look_at_books(struct thread *thread, struct task_str
 		look->waited += now - since;
 }
 
-/* Later looks count from here. A wait that goes on is still one, and no preemption. */
+/*
+ * Later looks count from here, also what is left. A wait that goes on is still one, and no
+ * preemption.
+ */
 static __always_inline void note_look(struct thread *thread, struct task_struct *task,
 				      const struct look *look)
 {
-	thread->runtime = look->runtime;
 	thread->run_delay = look->waited;
+	if (look->was_blocked)
+		return;
+	thread->runtime = look->runtime;
 	thread->n_voluntary = task->nvcsw - !look->is_queued;
 	thread->queue = 0; /* how long it is throttled in all this is not known */
 	if (look->runtime)
@@ -79,14 +85,14 @@ static __always_inline void note_length(struct thread *thread, struct task_struc
 }
 
 /*
- * Takes the time that @task was off since the last look, until control.close_at. Returns whether
- * that belongs to the wait that it is in.
+ * Takes the time that @task was off since the last look, until control.close_at, and that belongs
+ * to the wait that it is in. Returns whether any does.
  */
 static __always_inline bool take_time(struct thread *thread, struct task_struct *task,
 				      struct look *look, struct period *period,
 				      struct found *found)
 {
-	u64 in_at = *(volatile u64 *)&thread->in_at, now = scheduler_now();
+	u64 in_at = *(volatile u64 *)&thread->in_at, now = scheduler_now(), moved = control.close_at;
 
 	barrier();
 	if ((task_state(task) & TASK_DEAD) || now < control.close_at)
@@ -95,18 +101,23 @@ static __always_inline bool take_time(struct thread *thread, struct task_struct 
 	if (!measure(thread, task, off_for(thread, in_at, now, look->runtime), now, look->waited,
 		     control.close_at, period))
 		return false;
-	if (task->on_cpu || (look->is_queued && (u32)task->nvcsw != thread->n_voluntary)) {
+	if (task->on_cpu) {
 		found->pending = period->to - period->from;
 		return false;
 	}
+	look->was_blocked = look->is_queued && (u32)task->nvcsw != thread->n_voluntary;
+	if (look->was_blocked) {
+		found->pending = period->woken - period->from;
+		period->from = period->woken;
+		moved = in_at + (period->to - period->from);
+	}
 	found->is_new = thread->moved_to != in_at || thread->runtime != look->runtime;
-	found->raced =
-		__sync_val_compare_and_swap(&thread->in_at, in_at, control.close_at) != in_at;
+	found->raced = __sync_val_compare_and_swap(&thread->in_at, in_at, moved) != in_at;
 	if (found->raced)
 		return false;
 	if (found->is_new)
 		forget_stacks(thread);
-	thread->moved_to = control.close_at;
+	thread->moved_to = moved;
 	thread->off_visited += period->to - period->from;
 	note_length(thread, task, period->to - period->from, found->is_new);
 	return true;

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness import workload
-from test_daemon import Daemon, folded_of, moment
+from test_daemon import NO_BUDGET, Daemon, folded_of, moment
 
 CPU = Path("/sys/devices/system/cpu/cpu1/online")
 
@@ -16,7 +16,7 @@ CPU = Path("/sys/devices/system/cpu/cpu1/online")
 @pytest.mark.skipif(not os.access(CPU, os.W_OK), reason="needs a CPU 1 that can go off")
 def test_a_cpu_goes_off_and_on(tmp_path):
     """No window is lost, and little time of a thread; it records on the CPU that is back."""
-    with workload("burn", 300, 1) as process, Daemon(tmp_path, "--window", "500ms") as daemon:
+    with workload("burn", 300, 1) as process, Daemon(tmp_path, "--window", "500ms", *NO_BUDGET) as daemon:
         daemon.windows(2)
         try:
             CPU.write_text("0")
