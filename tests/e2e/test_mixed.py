@@ -12,6 +12,7 @@ import re
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -24,23 +25,28 @@ NODE = ROOT / "tests" / "workload" / "node"
 GENERATED = re.compile(r"^(mixed:\d|proceed|again|burn|nap|\(anonymous\))_\[[0ij]\]$")
 COMPILED = re.compile(r"^((Mixed|java|mixed)[.:].*)_\[[ij]\]$")
 PYTHON = "/usr/bin/python3"
-LIBRARIES = ["libperl.so.5.36", "libruby-3.1.so.3.1", "libluajit-5.1.so.2"]
-JAVA_LIBRARY = "/usr/lib/jvm/java-17-openjdk-amd64/lib/server/libjvm.so"
+LIBRARIES = {"LIBPERL": ["libperl.so.5.36", "libperl.so.5.40"], "LIBRUBY": ["libruby-3.1.so.3.1", "libruby-3.3.so.3.3"],
+             "LIBLUAJIT": ["libluajit-5.1.so.2"],
+             "LIBJVM": [f"/usr/lib/jvm/java-{n}-openjdk-amd64/lib/server/libjvm.so" for n in (17, 21, 25)]}
 # l Perl, r Ruby, j LuaJIT, v Java, y Python at the end
 PATHS = ["l", "ly", "r", "ry", "j", "jy", "ll", "lrj", "rly", "jl", "lrjlrjy"]
 GENERATED_PATHS = ["v", "vy", "vj", "jv", "vjvjy", "jvlv"]
 LEAVES = {"burn": ["--oncpu", "-F", 499], "nap": ["--offcpu"]}
 
 
+def can_be_loaded(name):
+    with contextlib.suppress(OSError):
+        return os.path.exists(name) if "/" in name else bool(ctypes.CDLL(name))
+    return False
+
+
+FOUND = {which: next(filter(can_be_loaded, names), "") for which, names in LIBRARIES.items()}
+
+
 def missing():
     if platform.machine() != "x86_64" or sys.version_info < (3, 11):
         return "Python 3.11 or newer, on x86-64"
-    for name in LIBRARIES:
-        try:
-            ctypes.CDLL(name)
-        except OSError:
-            return name
-    return None
+    return next((LIBRARIES[which][-1] for which, name in FOUND.items() if not name and which != "LIBJVM"), None)
 
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=f"needs {missing()}")
@@ -51,7 +57,7 @@ def started(leaf, paths=(), classes=""):
     """The process, and what its children say: {pid: [name, …]}"""
     paths = paths or PATHS
     process = subprocess.Popen([PYTHON, TRUTH, leaf, *paths], stdout=subprocess.PIPE, text=True,
-                               env={**os.environ, "CLASSES": str(classes), "LIBJVM": JAVA_LIBRARY},
+                               env={**os.environ, **FOUND, "CLASSES": str(classes)},
                                start_new_session=True)
     try:
         said = [json.loads(process.stdout.readline()) for _ in paths]
@@ -72,12 +78,12 @@ def test_whole_stacks_are_those_of_all_languages(leaf, tmp_path):
     assert seen == set(truth)
 
 
-@pytest.mark.skipif(not os.path.exists(JAVA_LIBRARY), reason=f"needs {JAVA_LIBRARY}")
+@pytest.mark.skipif(not FOUND["LIBJVM"], reason="needs a Java")
 @pytest.mark.parametrize("leaf", LEAVES)
 def test_two_that_generate_code(leaf, tmp_path):
     """Java and LuaJIT: code of no file may be either's."""
     out = tmp_path / "x.folded"
-    subprocess.run(["javac", "-d", tmp_path, CLASS], check=True)
+    subprocess.run([Path(FOUND["LIBJVM"]).parents[2] / "bin" / "javac", "-d", tmp_path, CLASS], check=True)
     with started(leaf, GENERATED_PATHS, tmp_path) as (process, truth):
         result = record("-p", process.pid, *LEAVES[leaf], "-d", 2, "--threads", "-o", out)
     folded = Folded(out)

@@ -3,9 +3,10 @@
 and of the languages whose libraries it has loaded.
 
 PATH says which languages call each other, root first: l Perl, r Ruby, j LuaJIT, v Java (class Mixed
-in the folder CLASSES of the environment, its library is LIBJVM); Python calls each of them, and each
-calls Python but the last one, which does LEAF: burn or nap (short sleeps). With a y at the end Python
-does that. LuaJIT compiles if there is Java, too. Each process prints one line of JSON first:
+in the folder CLASSES of the environment); LIBPERL, LIBRUBY and LIBJVM say where the libraries are.
+Python calls each of them, and each calls Python but the last one, which does LEAF: burn or nap (short
+sleeps). With a y at the end Python does that. LuaJIT compiles if there is Java, too. Each process
+prints one line of JSON first:
 {"pid": PID, "path": PATH, "stack": [name, …]}, root first. Names of Python and Perl are what these say
 of themselves, those of the others as they were called."""
 import ctypes
@@ -50,7 +51,7 @@ class Perl:
     G_SCALAR = 2
 
     def __init__(self):
-        self.lib = library("libperl.so.5.36", "perl_alloc", "Perl_get_sv", "Perl_sv_2pv_flags")
+        self.lib = library(os.environ["LIBPERL"], "perl_alloc", "Perl_get_sv", "Perl_sv_2pv_flags")
         self.perl = VOID(self.lib.perl_alloc())
         self.lib.perl_construct(self.perl)
         arguments = (ctypes.c_char_p * 4)(b"perl", b"-e", self.TEXT.encode(), None)
@@ -79,7 +80,7 @@ class Ruby:
               "burn": ["Object#burn"], "nap": ["Object#nap", "Kernel#sleep"]}
 
     def __init__(self):
-        self.lib = library("libruby-3.1.so.3.1", "rb_eval_string", "rb_intern")
+        self.lib = library(os.environ["LIBRUBY"], "rb_eval_string", "rb_intern")
         place = ctypes.c_long()
         kept.append(place)
         self.lib.ruby_init_stack(ctypes.byref(place))

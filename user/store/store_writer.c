@@ -152,6 +152,16 @@ static uint64_t ageing(struct store_writer *writer, const struct store_files *fi
 	return now < most ? now : most;
 }
 
+/* Whether @level does not keep what is as old as @file. */
+static bool is_too_old(const struct store_writer *writer, const struct store_file *file,
+		       enum store_level level, uint64_t now)
+{
+	uint64_t age = writer->options.limits.age_ns[level];
+	uint64_t end = file->end ? file->end : file->header.start;
+
+	return age && end + age < now;
+}
+
 /* Files that are too old, and the finest ones while all are too large. */
 static void keep_limits(struct store_writer *writer)
 {
@@ -166,11 +176,10 @@ static void keep_limits(struct store_writer *writer)
 	now = ageing(writer, &files);
 	for (size_t i = 0; i < files.n; i++) {
 		const struct store_file *file = &files.items[i];
-		uint64_t age = limits->age_ns[file->level];
-		uint64_t end = file->end ? file->end : file->header.start;
 
 		total += file->bytes;
-		if (!age || end + age >= now || is_open_file(writer, file->name) ||
+		if (!is_too_old(writer, file, file->level, now) ||
+		    is_open_file(writer, file->name) ||
 		    unlinkat(writer->place.fd, file->name, 0) < 0)
 			continue;
 		writer->counts.removed++;
@@ -472,8 +481,7 @@ struct source {
 	uint64_t boot; /* when its last window ended */
 };
 
-/* Reads on and raises *@newest to the latest end (boot-time ns). Errors: -EBADMSG if any of it is
- * damaged. */
+/* Reads on; raises *@newest to the latest end (boot-time ns). Errors: -EBADMSG, some is damaged. */
 static int read_ends(struct segment_reader *reader, uint64_t *newest)
 {
 	struct segment_block block;
@@ -492,8 +500,7 @@ static int read_ends(struct segment_reader *reader, uint64_t *newest)
 	return r < 0 ? r : damaged;
 }
 
-/* When the last of the file's windows that can be read ended (boot-time ns); 0: there is none.
- * Errors: -ENOMEM. */
+/* When the last window of @file ended (boot-time ns); 0: none can be read. Errors: -ENOMEM. */
 static int newest_end(const struct store_files *files, const struct store_file *file, uint64_t *ret)
 {
 	struct segment_reader reader;
@@ -620,10 +627,11 @@ static int recover(struct store_writer *writer, enum store_level level, enum sto
 	uint8_t boot_id[sizeof writer->boot_id];
 	struct source *sources = NULL;
 	struct store_files files;
-	uint64_t until = 0;
+	uint64_t until = 0, now;
 	size_t n = 0;
 	int r = store_files_list(writer->place.fd, &files);
 
+	now = ageing(writer, &files);
 	if (r == 0) {
 		sources = calloc(files.n + 1, sizeof *sources);
 		r = sources ? list_sources(&files, from, sources, &n) : -ENOMEM;
@@ -634,7 +642,8 @@ static int recover(struct store_writer *writer, enum store_level level, enum sto
 
 		if (i == 0 || !is_same_boot(header, &sources[i - 1].file->header))
 			r = rolled_until(&files, level, header, &until);
-		if (r == 0 && sources[i].boot > until)
+		if (r == 0 && sources[i].boot > until &&
+		    !is_too_old(writer, sources[i].file, level, now))
 			r = recover_file(writer, level, &files, sources[i].file, until);
 	}
 	begin_boot(writer, level, boot_id);
