@@ -23,7 +23,7 @@ RELEASES, COMPILED = {}, {}  # by the machine, and by its module
 
 
 def said_by(erlang, expression):
-    return subprocess.check_output([erlang, "-noinput", "-eval", f"{expression}, halt()."], text=True)
+    return subprocess.check_output([erlang, "-noshell", "-eval", f"{expression}, halt()."], text=True)
 
 
 @pytest.fixture(autouse=True)
@@ -40,14 +40,16 @@ def compiled(erlang, folder, source):
         said = said_by(erlang, f'io:format("~p", [compile:file("{source}", [{{outdir, "{folder}"}}])])')
         assert said == f"{{ok,{source.stem}}}"
         COMPILED[erlang, source] = folder
-    return [erlang, "-noinput", "-pa", COMPILED[erlang, source]]
+    return [erlang, "-noshell", "-pa", COMPILED[erlang, source]]
 
 
 @contextlib.contextmanager
 def started(erlang, leaf, folder):
     """The process, and its stacks: [(function, line), …], root first."""
-    process = subprocess.Popen([*compiled(erlang, folder, TRUTH), "-s", "beam_truth", "main", leaf],
-                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+    # Of two schedulers one may sleep, and the other favours some processes.
+    fair = ["+S", "1"] if leaf == "block" else []
+    process = subprocess.Popen([*compiled(erlang, folder, TRUTH), *fair, "-s", "beam_truth", "main", leaf],
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         yield process, [[tuple(frame) for frame in json.loads(process.stdout.readline())]
                         for _ in range(N_KINDS)]

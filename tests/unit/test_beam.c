@@ -50,6 +50,17 @@ static void functions_that_call_native_code_are_its_callers(void **state)
 	make_facts(25);
 }
 
+/* Such as what lets another process run, to which functions jump. */
+static void code_before_the_first_function_is_nobodys(void **state)
+{
+	struct bf_walk walk = in_leaf(MERGE - 0x10);
+
+	make();
+	assert_int_equal(run(&walk), MADE_DEPTH);
+	assert_at_caller(&walk, 0);
+	assert_frames(0);
+}
+
 static void leaves_are_functions_too(void **state)
 {
 	struct bf_walk walk = in_leaf(MERGE + 0x30);
@@ -452,6 +463,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(functions_that_call_native_code_are_its_callers),
 		cmocka_unit_test(leaves_are_functions_too),
+		cmocka_unit_test(code_before_the_first_function_is_nobodys),
 		cmocka_unit_test(leaves_of_no_function_have_callers),
 		cmocka_unit_test(stack_pointers_are_where_code_gets_them_back_from),
 		cmocka_unit_test(returns_of_any_bits_are_known_by_their_calls),

@@ -306,7 +306,10 @@ static void write_modules(struct text_writer *text, const uint32_t *o)
 	text_op(text, BF_OP_SET, HIGH, 0, 0, 0);
 }
 
-/* Puts out the frame at R7 if it is in a module. */
+/*
+ * Puts out the frame at R7 if it is in a function of a module. Before the first one is code that
+ * all share, such as that which lets another process run: it belongs to whoever jumped there.
+ */
 static void write_frame(struct text_writer *text, const uint32_t *o)
 {
 	text_label(text, LABEL_LOOK_UP);
@@ -329,6 +332,8 @@ static void write_frame(struct text_writer *text, const uint32_t *o)
 	text_load(text, LOW, 8, 0);
 	text_try(text, R8, LOW, o[BEAM_MODULE_CHECKSUM]);
 	text_try(text, CHECK, R8, 0);
+	text_try(text, R9, LOW, o[BEAM_MODULE_FUNCTIONS]);
+	text_if_register(text, R7, BF_LT, R9, LABEL_MISS);
 	text_label(text, LABEL_EMIT);
 	text_op(text, BF_OP_EMIT, R7, SP, CHECK, BEAM_FUNCTION);
 	text_op(text, BF_OP_SET, FREE, 0, 0, 0);
