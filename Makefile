@@ -307,13 +307,15 @@ check-root: all $(WORKLOADS) $(NOFP) $(MUSL) build/unwind/oracle build/sample_sv
 # Stacks of languages at length, also of interpreters of Debian's other suites and npm's, which are fetched into SUITES;
 # PYTHONS, RUBIES, PHPS, PERLS, ERLANGS, JAVAS and NODES name others, PATH:PATH….
 SUITES ?= $(CURDIR)/build/suites
-check-runtimes: all build/same_machine
+LANGUAGES := machine python ruby php perl beam luajit dotnet java node
+suites = $(subst : ,:,$(foreach name,$(1),$(SUITES)/bin/$(name):))
+check-runtimes: all $(WORKLOADS) build/same_machine
 	$(Q)tests/tools/suites $(SUITES)
-	$(Q)cd tests/e2e && PYTHONS="$(SUITES)/bin/python3.9:$$PYTHONS" PHPS="$(SUITES)/bin/php7.4:$(SUITES)/bin/php8.4:$$PHPS" \
-		PERLS="$(SUITES)/bin/perl5.32:$(SUITES)/bin/perl5.40:$$PERLS" RUBIES="$(SUITES)/bin/ruby2.7:$(SUITES)/bin/ruby3.3:$$RUBIES" \
-		ERLANGS="$(SUITES)/bin/erl27:$$ERLANGS" JAVAS="$(SUITES)/bin/java21:$(SUITES)/bin/java25:$$JAVAS" \
-		NODES="$$(printf '$(SUITES)/bin/node%s:' 18 20 22 24 25 26)$$NODES" TEXTS=100000 $(PYTHON) -m pytest -q test_machine.py test_python.py test_ruby.py test_php.py \
-		test_perl.py test_beam.py test_luajit.py test_dotnet.py test_java.py test_node.py
+	$(Q)PYTHONS="$(call suites,python3.9)$$PYTHONS" PHPS="$(call suites,php7.4 php8.4)$$PHPS" \
+		PERLS="$(call suites,perl5.32 perl5.40)$$PERLS" RUBIES="$(call suites,ruby2.7 ruby3.3)$$RUBIES" \
+		ERLANGS="$(call suites,erl27)$$ERLANGS" JAVAS="$(call suites,java21 java25)$$JAVAS" \
+		NODES="$(call suites,node18 node20 node22 node24 node25 node26)$$NODES" TEXTS=100000 \
+		$(PYTHON) -m pytest -q --rootdir=tests $(LANGUAGES:%=tests/e2e/test_%.py)
 
 # At length: 19 programs, 1 000 stacks each. ORACLE: arguments to tests/unwind/oracle.py.
 oracle: build/unwind/oracle $(NOFP)
