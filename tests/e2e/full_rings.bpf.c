@@ -16,7 +16,7 @@ int count_sample(void *ctx)
 	stacks->kernel.type = BF_EVENT_STACK;
 	stacks->kernel.n = BF_MAX_FRAMES;
 	stacks->kernel.id = kernel_stack;
-	if (count(&key, 0))
+	if (count(&key, 0, 0))
 		publish_stacks(stacks);
 	return 0;
 }
