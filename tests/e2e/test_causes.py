@@ -119,13 +119,14 @@ def test_sleeps_are_as_long_as_they_are(seconds, is_idle, tmp_path):
     """However rarely one of them is kept."""
     process = subprocess.Popen(["/usr/bin/python3", "-c", f"import time\nwhile True: time.sleep({seconds})"])
     try:
-        record("--offcpu", "--offcpu-period", "2s", "--fold-idle", "-p", process.pid, "-d", 9, "-o", tmp_path / "x.folded")
+        record("--offcpu", "--offcpu-period", "1s", "--fold-idle", "-p", process.pid, "-d", 9, "-o", tmp_path / "x.folded")
     finally:
         process.kill()
         process.wait()
     asleep = [(frames, value) for frames, value in Folded(tmp_path / "x.folded").stacks if reason_of(frames) == "[timer]"]
-    assert asleep
-    assert all((frames[0] == "[idle]") == is_idle for frames, _ in asleep), asleep
+    idle = sum(value for frames, value in asleep if frames[0] == "[idle]")
+    # One that the recording's end cuts off looks short, and may stand for 1 s.
+    assert idle > 0.5 * sum(value for _, value in asleep) if is_idle else asleep and not idle, asleep
 
 
 @pytest.mark.parametrize("call, reason", [

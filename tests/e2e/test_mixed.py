@@ -143,6 +143,7 @@ def test_runtimes_that_start_after_the_recording(tmp_path):
         signal.signal(signal.SIGXCPU, lambda *_: os._exit(0))
         while time.process_time() < 0.5: pass
         sys.argv = ["late", "burn", "ly"]
+        os.environ.update({FOUND!r})
         os.fork = lambda: 0
         runpy.run_path({str(TRUTH)!r})""")
     out = tmp_path / "x.folded"
