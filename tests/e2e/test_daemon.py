@@ -17,7 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import BPFFLAME, STORM, Folded, record, run, wait_for_threads, wait_until, workload
+from harness import (BPFFLAME, STORM, WORKLOADS, Folded, record, run, wait_for_threads, wait_until,
+                     workload)
 from store_reader import Segment
 
 ROLES = {"bpfflame-recor": "recorder", "bpfflame-record": "recorder", "bpfflame-write": "writer",
@@ -71,7 +72,12 @@ class Daemon:
         return False
 
     def windows(self, n):
-        """Waits until @n more windows are written."""
+        """Waits until @n more windows are written, not those that nobody waited for."""
+        self.socket.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                self.socket.recv(4096)
+        self.socket.settimeout(30)
         for _ in range(n):
             assert self.hears("WATCHDOG=1"), self.log.read_text()
 
@@ -111,6 +117,7 @@ def folded_of(store, *arguments):
 
 
 LOOKS = "names are put off, the rate is half, threads are looked at once a second and not at each switch"
+AT_SWITCHES = "names are put off, stacks of waits are fewest, the rate is half"
 NO_BUDGET = "--cpu-budget", "0"
 LEAST_BUDGET = "--cpu-budget", "0.001"  # to be looked at
 
@@ -161,6 +168,45 @@ def test_recorded_time_is_real_time(tmp_path, budget, tolerance):
             share = store.total(lambda frames: frames[-1] == cause) / store.total()
             expected = recorded.total(lambda frames: frames[-1] == cause) / recorded.total()
             assert share == pytest.approx(expected, abs=tolerance), cause
+
+
+def test_time_on_the_way_to_looks_and_back(tmp_path):
+    """Windows in which how threads are recorded changes lose no time, and double none: neither what
+    they wait, nor what they run."""
+    with workload("wait", tmp_path, 300) as process, Daemon(tmp_path, "--cpu-budget", "4") as daemon:
+        wait_for_threads(process.pid, 7)
+        daemon.windows(1)
+        begin = time.time()
+        players = [subprocess.Popen([WORKLOADS / "pingpong", "300", "26", "1", other], stdin=subprocess.DEVNULL,
+                                    stdout=subprocess.DEVNULL) for other in ("0", "1")]
+        try:
+            wait_for_looks(daemon)
+        finally:
+            used = 0
+            for player in players:
+                player.kill()
+                use = os.wait4(player.pid, 0)[2]
+                used += use.ru_utime + use.ru_stime
+        # After five quiet looks, one each six windows.
+        wait_until(lambda: AT_SWITCHES in daemon.log.read_text().partition(LOOKS)[2], timeout=150)
+        daemon.windows(3)
+        threads = len(os.listdir(f"/proc/{process.pid}/task"))
+        daemon.stop()
+    windows, ran_us = [], 0
+    for segment in map(Segment, sorted(daemon.store.glob("1s-*"))):
+        for fields, rows in segment.windows():
+            time_us = sum(row[6] for row in rows if segment.processes[row[0]][0] == process.pid)
+            ran_us += sum(time for number, _, cause, _, _, _, time in rows
+                          if cause == 1 and segment.processes[number][0] in [player.pid for player in players])
+            if fields[0] / 1e9 > begin:
+                windows.append((fields[8], fields[1] / 1e9 * threads, time_us / 1e6))
+    print([(effort, round(recorded / real, 3)) for effort, real, recorded in windows])
+    efforts = [effort for effort, _, _ in windows]
+    assert 5 in efforts and efforts[-1] < 5, efforts
+    print(ran_us / 1e6, used)
+    assert ran_us / 1e6 == pytest.approx(used, rel=0.02)
+    # After looks, the waits of a thread count in parts of up to 4 s: by lot at either end.
+    assert sum(recorded for _, _, recorded in windows) == pytest.approx(sum(real for _, real, _ in windows), rel=0.05)
 
 
 def moment(text):
