@@ -185,7 +185,7 @@ def skip_without_virtual(java):
 
 
 def check_virtual(folded, truth, share=0.99):
-    """Of stacks that spin below @truth, @share is whole."""
+    """Of stacks that spin below @truth, @share is whole. What they do there may be a pause."""
     right = wrong = 0
     others = collections.Counter()
     for frames, value in folded.stacks:
@@ -195,7 +195,7 @@ def check_virtual(folded, truth, share=0.99):
         # Below them are those of the thread that carries it.
         start = names.index(truth[0]) if truth[0] in names else 0
         is_whole = "java.util.concurrent.ForkJoinWorkerThread.run" in names[:start] and frames[1] != "[truncated]"
-        if is_whole and names[start:start + len(truth)] == truth:
+        if is_whole and names[start:start + len(truth) - 1] == truth[:-1]:
             right += value
         else:
             wrong += value
@@ -206,16 +206,19 @@ def check_virtual(folded, truth, share=0.99):
 
 @pytest.mark.parametrize("java", JAVAS)
 @pytest.mark.parametrize("collector", ["-XX:+UseG1GC", "-XX:+UseParallelGC", "-XX:+UseSerialGC"])
-@pytest.mark.parametrize("heat", ["cold", "hot"])
+@pytest.mark.parametrize("heat", ["cold", "hot", "quick"])
 def test_virtual_threads_have_their_whole_stacks(java, collector, heat, classes, tmp_path):
-    """A pause moves frames to the heap; what runs on has a few of them on the stack."""
+    """A pause moves frames to the heap; what runs on has a few of them on the stack: interpreted ones or,
+    if quick, compiled ones."""
     skip_without_virtual(java)
     out = tmp_path / "x.folded"
     with started(java, classes, collector, "JavaVirtual", heat, 600) as process:
         truth = read_virtual_truth(process.stdout)
         result = record("-p", process.pid, "-d", 2, "-F", FREQUENCY, "--threads", "-o", out)
     check_virtual(Folded(out), truth)
-    assert result.summary["runtimes"]["nameless_code"] == 0
+    nameless = [stack for stack in Folded(out).stacks if any(frame.startswith("[java ") for frame in stack[0])]
+    # One in some thousands: docs/runtimes.md.
+    assert result.summary["runtimes"]["nameless_code"] <= 1, nameless
 
 
 @pytest.mark.parametrize("java", JAVAS)

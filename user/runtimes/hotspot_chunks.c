@@ -32,11 +32,11 @@ void hotspot_write_barriers(struct text_writer *text, const uint32_t *o)
 	op(text, BF_OP_CALLER, PC, SP, FP, 0);
 }
 
-/* @to = the reference at @base + @offset, as objects have it. */
-static void load_reference(struct text_writer *text, const uint32_t *o, uint8_t to, uint8_t base,
-			   uint32_t offset)
+/* @to = the reference at @base + @offset, as objects have it; read by BF_OP_READ or BF_OP_TRY. */
+static void load_reference(struct text_writer *text, const uint32_t *o, enum bf_code code, uint8_t to,
+			   uint8_t base, uint32_t offset)
 {
-	read_words(text, SMALL, base, 1, offset & ~7u);
+	op(text, code, SMALL, base, 0, offset & ~7u);
 	text_load(text, to, o[REFERENCE_BYTES], SMALL_AT(offset & 7));
 }
 
@@ -57,33 +57,56 @@ static void expand_reference(struct text_writer *text, const uint32_t *o, uint8_
 	op(text, BF_OP_ADD, reference, reference, R2, 0);
 }
 
+/* R5 = the continuation that the entry at MODE is of, R7 = that of the chunk R6, which becomes IN_CHUNK. */
+static void load_continuations(struct text_writer *text, const uint32_t *o, enum bf_code code)
+{
+	expand_reference(text, o, R6);
+	op(text, BF_OP_ADDI, IN_CHUNK, R6, 0, 0);
+	load_reference(text, o, code, R7, IN_CHUNK, o[CHUNK_CONTINUATION]);
+	expand_reference(text, o, R7);
+	op(text, code, SMALL, MODE, 0, ENTRY_CONTINUATION);
+	text_load(text, R5, 8, SMALL_AT(0));
+}
+
 /*
- * A chunk and its continuation lead to each other: what a collector is just moving does not, nor do
- * references that are made otherwise (ZGC).
+ * MODE = the entry of the virtual thread, IN_CHUNK = its first chunk. Below interpreted frames, the frame
+ * pointer leads to the entry; compiled code keeps anything in that register, but has only its arguments
+ * above its frame. A chunk and its continuation lead to each other: what a collector is just moving does
+ * not, nor do references that are made otherwise (ZGC), nor what is no entry.
  */
+static void write_entry(struct text_writer *text, const uint32_t *o)
+{
+	op(text, BF_OP_ADDI, MODE, FP, 0, -ENTRY_BYTES);
+	op(text, BF_OP_ADDI, R9, SP, 0, 0);
+	text_label(text, LABEL_ENTRY);
+	try_words(text, SMALL, MODE, 1, ENTRY_CONTINUATION);
+	text_load(text, R5, 8, SMALL_AT(0));
+	text_if(text, R5, BF_EQ, 0, LABEL_NO_ENTRY);
+	load_reference(text, o, BF_OP_TRY, R6, R5, o[CONTINUATION_TAIL]);
+	load_continuations(text, o, BF_OP_TRY);
+	text_if_register(text, R5, BF_EQ, R7, LABEL_CHUNK);
+	text_label(text, LABEL_NO_ENTRY);
+	op(text, BF_OP_ADDI, MODE, R9, 0, 0);
+	op(text, BF_OP_ADDI, R9, R9, 0, 8);
+	op(text, BF_OP_SUB, R8, R9, SP, 0);
+	text_if(text, R8, BF_LT, MOST_ARGUMENTS_BYTES, LABEL_ENTRY);
+	text_jump(text, LABEL_LOST);
+}
+
 void hotspot_write_chunks(struct text_writer *text, const uint32_t *o)
 {
 	text_label(text, LABEL_BARRIER);
 	op(text, BF_OP_PARAMETER, R7, 0, 0, 1);
 	op(text, BF_OP_IF, R7, BF_EQ, 1, 0);
 	text_jump(text, LABEL_LOST_IN_STUB); /* chunks are others by now */
-	op(text, BF_OP_ADDI, MODE, FP, 0, -ENTRY_BYTES);
-	read_words(text, SMALL, MODE, 1, ENTRY_CONTINUATION);
-	text_load(text, R5, 8, SMALL_AT(0));
-	load_reference(text, o, R6, R5, o[CONTINUATION_TAIL]);
-	text_jump(text, LABEL_CHUNK);
+	write_entry(text, o);
 	text_label(text, LABEL_NEXT_CHUNK);
-	load_reference(text, o, R6, IN_CHUNK, o[CHUNK_PARENT]);
-	text_label(text, LABEL_CHUNK);
+	load_reference(text, o, BF_OP_READ, R6, IN_CHUNK, o[CHUNK_PARENT]);
 	text_if(text, R6, BF_EQ, 0, LABEL_MOUNTED);
-	expand_reference(text, o, R6);
-	op(text, BF_OP_ADDI, IN_CHUNK, R6, 0, 0);
-	load_reference(text, o, R7, IN_CHUNK, o[CHUNK_CONTINUATION]);
-	expand_reference(text, o, R7);
-	read_words(text, SMALL, MODE, 1, ENTRY_CONTINUATION);
-	text_load(text, R5, 8, SMALL_AT(0));
+	load_continuations(text, o, BF_OP_READ);
 	op(text, BF_OP_IFR, R5, BF_EQ, 1, R7);
 	text_jump(text, LABEL_LOST);
+	text_label(text, LABEL_CHUNK);
 	read_words(text, CHUNK_SP_SLOT, IN_CHUNK, 1, o[CHUNK_SP] & ~7u);
 	read_words(text, CHUNK_BOTTOM_SLOT, IN_CHUNK, 1, o[CHUNK_BOTTOM] & ~7u);
 	text_load(text, R6, 4, 8 * CHUNK_SP_SLOT + (o[CHUNK_SP] & 7));

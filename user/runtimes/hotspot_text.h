@@ -69,6 +69,8 @@ enum { R0, R1, R2, R3, R4, R5, R6, R7, R8, R9 };
  * ContinuationEntry. */
 #define ENTRY_BYTES	   64
 #define ENTRY_CONTINUATION 16
+/* What compiled code may have above its outermost frame: arguments that no register has. */
+#define MOST_ARGUMENTS_BYTES 128
 /* Frames of what a virtual thread calls to pause. No other has so small ones. */
 #define PAUSE_BYTES 16
 
@@ -96,6 +98,8 @@ enum label {
 	LABEL_PUSHED,
 	LABEL_NO_HEAP,
 	LABEL_STUB,
+	LABEL_ENTRY,
+	LABEL_NO_ENTRY,
 	LABEL_CHUNK,
 	LABEL_NEXT_CHUNK,
 	LABEL_BARRIER,

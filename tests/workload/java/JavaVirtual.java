@@ -1,33 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * JavaVirtual hot|cold SECONDS: virtual threads that each stay below a known stack, and pause there all the
- * time, so that most of it is on the heap. If hot, it is compiled. Once they are there, a line for
- * each is printed, `METHOD<tab>METHOD…`, root first, as the machine itself has them, and an empty
- * one. Compiled for 17, which has no virtual threads: they are started by reflection.
+ * JavaVirtual hot|cold|quick SECONDS: virtual threads that each stay below a known stack, and pause there all
+ * the time, so that most of it is on the heap. If hot, it is compiled; if quick, so are the methods that
+ * pause. Once they are there, a line for each is printed, `METHOD<tab>METHOD…`, root first, as the machine
+ * itself has them, and an empty one. Compiled for 17, which has no virtual threads: they are started by
+ * reflection.
  */
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
 public class JavaVirtual {
-    static final int THREADS = 2, DEPTH = 30;
+    static final int THREADS = 2, DEPTH = 30, WARM_TURNS = 100000;
     static volatile long sink;
     static volatile boolean isDone;
+    static boolean isQuick;
 
-    static void burn() {
-        long end = System.nanoTime() + 20000000;
+    static void burn(long nanoseconds) {
+        long end = System.nanoTime() + nanoseconds;
         while (System.nanoTime() < end) {
-            for (int i = 0; i < 20000; i++) {
+            for (int i = 0; i < 200; i++) {
                 sink += i;
             }
         }
     }
 
-    static void spin() {
-        while (!isDone) {
+    /** More arguments than fit into registers. */
+    static void spin(long a, long b, long c, long d, long e, long f, long g, long h, long i, long j) {
+        for (int turns = 0; !isDone; turns++) {
             Thread.yield();
-            burn();
+            burn(!isQuick ? 20000000 : turns < WARM_TURNS ? 20000 : 1000000);
         }
+        sink += a + b + c + d + e + f + g + h + i + j;
     }
 
     static void odd(int depth, boolean isLast) {
@@ -40,7 +44,7 @@ public class JavaVirtual {
             odd(depth - 1, isLast);
             sink++;
         } else if (isLast) {
-            spin();
+            spin(depth, 1, 2, 3, 4, 5, 6, 7, 8, 9);
         }
     }
 
@@ -60,7 +64,8 @@ public class JavaVirtual {
     }
 
     public static void main(String[] arguments) throws Exception {
-        if (arguments[0].equals("hot")) {
+        isQuick = arguments[0].equals("quick");
+        if (!arguments[0].equals("cold")) {
             for (int i = 0; i < 30000; i++) {
                 deep(DEPTH, false);
             }
@@ -77,6 +82,9 @@ public class JavaVirtual {
                 text = describe(thread);
             }
             System.out.println(text);
+        }
+        if (isQuick) {
+            Thread.sleep(4000); // until they are compiled
         }
         System.out.println();
         System.out.flush();
