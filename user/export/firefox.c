@@ -18,8 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
-#include "base/system.h"
 #include "export/export.h"
 #include "export/firefox.h"
 
@@ -83,8 +81,8 @@ static uint32_t common_frames(const struct group_stack *a, const struct group_st
  * Calls @write, if given, for each entry of the table of stacks, and @write_end for each sample,
  * with its entry as the prefix. Returns the number of entries.
  */
-static int sweep(struct firefox_writer *writer, const struct group *group, column_fn write,
-		 column_fn write_end, uint32_t *ret_n)
+static uint32_t sweep(struct firefox_writer *writer, const struct group *group, column_fn write,
+		      column_fn write_end)
 {
 	struct group_stack before = {0};
 	uint32_t n = 0;
@@ -92,11 +90,7 @@ static int sweep(struct firefox_writer *writer, const struct group *group, colum
 	for (uint32_t i = 0; i < group->n; i++) {
 		struct group_stack stack = group_stack(&writer->groups, group, i);
 		uint32_t common = i ? common_frames(&before, &stack) : 0;
-		int r = array_reserve(writer->path, writer->path_capacity, common,
-				      stack.n - common + 1);
 
-		if (r < 0)
-			return r;
 		for (uint32_t k = common; k < stack.n; k++) {
 			uint32_t frame = group_stack_frame(&stack, k);
 
@@ -110,37 +104,28 @@ static int sweep(struct firefox_writer *writer, const struct group *group, colum
 			write_end(writer, writer->path[stack.n - 1], NULL, 0);
 		before = stack;
 	}
-	*ret_n = n;
-	return 0;
+	return n;
 }
 
-static int write_column(struct firefox_writer *writer, const char *key, const struct group *group,
-			column_fn write, column_fn write_end)
+static void write_column(struct firefox_writer *writer, const char *key, const struct group *group,
+			 column_fn write, column_fn write_end)
 {
-	uint32_t n;
-	int r;
-
 	json_open(writer->json, key, '[');
-	r = sweep(writer, group, write, write_end, &n);
+	sweep(writer, group, write, write_end);
 	json_close(writer->json, ']');
-	return r;
 }
 
-static int write_stacks(struct firefox_writer *writer, const struct group *group)
+static void write_stacks(struct firefox_writer *writer, const struct group *group)
 {
-	uint32_t n;
-	int r = sweep(writer, group, NULL, NULL, &n);
+	uint32_t n = sweep(writer, group, NULL, NULL);
 
-	if (r < 0)
-		return r;
 	json_open(writer->json, "stackTable", '{');
 	json_count(writer->json, "length", n);
-	r = write_column(writer, "prefix", group, write_prefix, NULL);
-	r = r < 0 ? r : write_column(writer, "frame", group, write_frame_number, NULL);
-	r = r < 0 ? r : write_column(writer, "category", group, write_category, NULL);
+	write_column(writer, "prefix", group, write_prefix, NULL);
+	write_column(writer, "frame", group, write_frame_number, NULL);
+	write_column(writer, "category", group, write_category, NULL);
 	firefox_write_same(writer->json, "subcategory", n, SAME_ZERO);
 	json_close(writer->json, '}');
-	return r;
 }
 
 /* Samples */
@@ -186,17 +171,14 @@ static void write_weights(struct firefox_writer *writer, const struct group *gro
 	json_close(writer->json, ']');
 }
 
-static int write_samples(struct firefox_writer *writer, const struct group *group)
+static void write_samples(struct firefox_writer *writer, const struct group *group)
 {
-	int r;
-
 	json_open(writer->json, "samples", '{');
 	json_count(writer->json, "length", group->n);
-	r = write_column(writer, "stack", group, NULL, write_leaf);
+	write_column(writer, "stack", group, NULL, write_leaf);
 	write_times(writer, group);
 	write_weights(writer, group);
 	json_close(writer->json, '}');
-	return r;
 }
 
 /* Threads */
@@ -234,24 +216,22 @@ static void write_about_thread(const struct firefox_writer *writer, const struct
 	write_ids(writer, name, number);
 }
 
-static int write_thread(struct firefox_writer *writer, const struct group *group, size_t number)
+static void write_thread(struct firefox_writer *writer, const struct group *group, size_t number)
 {
 	static const char *const markers[] = {"data",  "name",	   "startTime", "endTime",
 					      "phase", "category", NULL};
 	static const char *const symbols[] = {"libIndex", "address", "name", "functionSize", NULL};
-	int r;
 
 	firefox_find_frames(writer, group);
 	json_open(writer->json, NULL, '{');
 	write_about_thread(writer, group, number);
-	r = write_samples(writer, group);
+	write_samples(writer, group);
 	write_empty_table(writer->json, "markers", markers);
-	r = r < 0 ? r : write_stacks(writer, group);
+	write_stacks(writer, group);
 	firefox_write_tables(writer);
 	write_empty_table(writer->json, "nativeSymbols", symbols);
 	firefox_write_strings(writer);
 	json_close(writer->json, '}');
-	return r;
 }
 
 /* The whole file */
@@ -260,18 +240,20 @@ static int write_all(struct firefox_writer *writer)
 {
 	const struct groups *groups = &writer->groups;
 	struct json *json = writer->json;
-	int r = 0;
+	int r = firefox_tables_init(writer);
 
+	if (r < 0)
+		return r;
 	json_open(json, NULL, '{');
 	firefox_write_meta(writer);
 	firefox_write_libs(writer);
 	json_open(json, "threads", '[');
-	for (size_t i = 0; i < groups->n && r == 0; i++)
-		r = write_thread(writer, &groups->items[i], i);
+	for (size_t i = 0; i < groups->n; i++)
+		write_thread(writer, &groups->items[i], i);
 	json_close(json, ']');
 	json_close(json, '}');
 	putc_unlocked('\n', json->stream);
-	return r;
+	return 0;
 }
 
 int export_firefox(struct profile *profile, const struct unfold_options *unfold, FILE *stream)
@@ -280,10 +262,9 @@ int export_firefox(struct profile *profile, const struct unfold_options *unfold,
 	struct firefox_writer writer = {.json = &json, .threads = unfold_threads(profile, unfold)};
 	int r = groups_init(&writer.groups, profile, unfold);
 
-	r = r < 0 ? r : firefox_tables_init(&writer);
-	r = r < 0 ? r : write_all(&writer);
+	if (r == 0)
+		r = write_all(&writer);
 	groups_done(&writer.groups);
 	firefox_tables_done(&writer);
-	free(writer.path);
 	return r;
 }

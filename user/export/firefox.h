@@ -37,9 +37,8 @@ struct firefox_writer {
 	 */
 	uint32_t *functions, *function_of, *frames, *frame_of;
 	size_t n_functions, n_frames;
-	/* The current stack as entries of the table, root first. */
+	/* The current stack as entries of the table, root first; has room for every stack. */
 	uint32_t *path;
-	size_t path_capacity;
 };
 
 /* Errors: -ENOMEM. firefox_tables_done() is fine after a failure. */

@@ -42,6 +42,16 @@ void firefox_write_same(struct json *json, const char *key, size_t n, enum same 
 
 /* Numbers */
 
+static uint32_t longest_stack(const struct stacks *stacks)
+{
+	uint32_t longest = 0;
+
+	for (size_t i = 0; i < stacks->n_entries; i++)
+		if (stacks->entries[i].n > longest)
+			longest = stacks->entries[i].n;
+	return longest;
+}
+
 int firefox_tables_init(struct firefox_writer *writer)
 {
 	const struct groups *groups = &writer->groups;
@@ -53,8 +63,9 @@ int firefox_tables_init(struct firefox_writer *writer)
 	writer->function_of = calloc(n, sizeof *writer->function_of);
 	writer->frames = calloc(n, 2 * sizeof *writer->frames);
 	writer->frame_of = calloc(n, 2 * sizeof *writer->frame_of);
+	writer->path = calloc((size_t)longest_stack(&groups->stacks) + 1, sizeof *writer->path);
 	if (!writer->libs || !writer->lib_of || !writer->functions || !writer->function_of ||
-	    !writer->frames || !writer->frame_of)
+	    !writer->frames || !writer->frame_of || !writer->path)
 		return -ENOMEM;
 	for (size_t i = 0; i < groups->n_frames; i++) {
 		uint32_t module = groups->frames[i].module;
@@ -75,6 +86,7 @@ void firefox_tables_done(struct firefox_writer *writer)
 	free(writer->function_of);
 	free(writer->frames);
 	free(writer->frame_of);
+	free(writer->path);
 }
 
 static void add_frame(struct firefox_writer *writer, uint32_t function, bool is_inlined)

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/system.h"
 #include "base/utf8.h"
 #include "core/stacks.h"
 #include "export/export.h"
@@ -83,9 +84,9 @@ static int make_pieces(struct folded_writer *writer, uint32_t frame)
 	n += n_suffix;
 	writer->buffer[n] = ';';
 	r = strings_add_bytes(&writer->pieces, writer->buffer, n + 1, &writer->texts[0][frame]);
-	return r < 0 ? r
-		     : strings_add_bytes(&writer->pieces, writer->buffer, n,
-					 &writer->texts[1][frame]);
+	if (r < 0)
+		return r;
+	return strings_add_bytes(&writer->pieces, writer->buffer, n, &writer->texts[1][frame]);
 }
 
 static int compare_pieces(const void *a, const void *b, void *pieces)
@@ -97,29 +98,27 @@ static int compare_pieces(const void *a, const void *b, void *pieces)
 static int rank_pieces(struct folded_writer *writer)
 {
 	size_t n = writer->pieces.n_strings;
-	uint32_t *order = calloc(n, sizeof *order), *places = calloc(n, sizeof *places);
-	int r = order && places ? 0 : -ENOMEM;
+	_cleanup_free_ uint32_t *order = calloc(n, sizeof *order);
+	_cleanup_free_ uint32_t *places = calloc(n, sizeof *places);
 
-	if (r == 0) {
-		for (size_t i = 0; i < n; i++)
-			order[i] = i;
-		qsort_r(order, n, sizeof *order, compare_pieces, &writer->pieces);
-		for (size_t i = 0; i < n; i++)
-			places[order[i]] = i;
-		for (size_t i = 0; i < writer->stacks.n_frames; i++)
-			for (int is_leaf = 0; is_leaf < 2; is_leaf++)
-				writer->ranks[is_leaf][i] = places[writer->texts[is_leaf][i]];
-	}
-	free(order);
-	free(places);
-	return r;
+	if (!order || !places)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		order[i] = i;
+	qsort_r(order, n, sizeof *order, compare_pieces, &writer->pieces);
+	for (size_t i = 0; i < n; i++)
+		places[order[i]] = i;
+	for (size_t i = 0; i < writer->stacks.n_frames; i++)
+		for (int is_leaf = 0; is_leaf < 2; is_leaf++)
+			writer->ranks[is_leaf][i] = places[writer->texts[is_leaf][i]];
+	return 0;
 }
 
 static int sort_stacks(struct folded_writer *writer)
 {
 	const uint32_t *ranks[2];
 	size_t n = writer->stacks.n_frames + 1;
-	int r = 0;
+	int r;
 
 	for (int is_leaf = 0; is_leaf < 2; is_leaf++) {
 		writer->texts[is_leaf] = calloc(n, sizeof *writer->texts[is_leaf]);
@@ -128,12 +127,16 @@ static int sort_stacks(struct folded_writer *writer)
 			return -ENOMEM;
 		ranks[is_leaf] = writer->ranks[is_leaf];
 	}
-	for (size_t i = 0; i < writer->stacks.n_frames && r == 0; i++)
+	for (size_t i = 0; i < writer->stacks.n_frames; i++) {
 		r = make_pieces(writer, i);
-	r = r < 0 ? r : rank_pieces(writer);
-	if (r == 0)
-		stacks_sort(&writer->stacks, ranks);
-	return r;
+		if (r < 0)
+			return r;
+	}
+	r = rank_pieces(writer);
+	if (r < 0)
+		return r;
+	stacks_sort(&writer->stacks, ranks);
+	return 0;
 }
 
 static uint32_t piece_of(const struct folded_writer *writer, const struct stacks_entry *entry,
@@ -186,11 +189,11 @@ static int add_text(struct text *text, const char *bytes, size_t n)
 {
 	int r = array_reserve(text->bytes, text->capacity, text->n, n);
 
-	if (r == 0) {
-		memcpy(text->bytes + text->n, bytes, n);
-		text->n += n;
-	}
-	return r;
+	if (r < 0)
+		return r;
+	memcpy(text->bytes + text->n, bytes, n);
+	text->n += n;
+	return 0;
 }
 
 static int add_piece(struct folded_writer *writer, uint32_t piece)
@@ -234,14 +237,19 @@ static int write_line(struct folded_writer *writer, const struct stacks_entry *e
 	if (!value)
 		return 0;
 	r = begin_line(&writer->text, count_common(writer, entry));
-	for (size_t i = writer->text.n_pieces; i < entry->n && r == 0; i++)
+	if (r < 0)
+		return r;
+	for (size_t i = writer->text.n_pieces; i < entry->n; i++) {
 		r = add_piece(writer, piece_of(writer, entry, i));
+		if (r < 0)
+			return r;
+	}
 	*--first = '\n';
 	do
 		*--first = '0' + value % 10;
 	while (value /= 10);
 	*--first = ' ';
-	return r < 0 ? r : add_text(&writer->text, first, digits + sizeof digits - first);
+	return add_text(&writer->text, first, digits + sizeof digits - first);
 }
 
 /* One line stays one line. */
@@ -270,7 +278,7 @@ static int compare_modules(const void *a, const void *b, void *data)
 	int order = strcmp(strings_get(&stacks->strings, stacks->frames[x].module),
 			   strings_get(&stacks->strings, stacks->frames[y].module));
 
-	return order ? order : x < y ? -1 : x > y;
+	return order ?: (x > y) - (x < y);
 }
 
 /* Names like `[module+0x10]` say it themselves, and kernel functions have a suffix. */
@@ -335,20 +343,44 @@ static int write_header(struct folded_writer *writer)
 static int write_lines(struct folded_writer *writer)
 {
 	const struct stacks *stacks = &writer->stacks;
-	int r = 0;
 
-	for (size_t i = 0; i < stacks->n_entries && r == 0;) {
+	for (size_t i = 0; i < stacks->n_entries;) {
 		const struct stacks_entry *entry = &stacks->entries[i];
 		uint64_t weight = 0;
+		int r;
 
 		for (; i < stacks->n_entries && is_same_line(writer, entry, &stacks->entries[i]);
 		     i++)
 			weight += stacks->entries[i].weight;
 		r = write_line(writer, entry, weight);
+		if (r < 0)
+			return r;
 	}
 	if (writer->text.n)
 		flush(&writer->text);
-	return r;
+	return 0;
+}
+
+static int write_all(struct folded_writer *writer, struct profile *profile,
+		     const struct stacks_options *options)
+{
+	int r = stacks_init(&writer->stacks, options);
+
+	if (r < 0)
+		return r;
+	r = strings_init(&writer->pieces);
+	if (r < 0)
+		return r;
+	r = stacks_add(&writer->stacks, profile, SIDE_NEW);
+	if (r < 0)
+		return r;
+	r = sort_stacks(writer);
+	if (r < 0)
+		return r;
+	r = write_header(writer);
+	if (r < 0)
+		return r;
+	return write_lines(writer);
 }
 
 int export_folded(struct profile *profile, const struct stacks_options *options, FILE *stream)
@@ -358,13 +390,7 @@ int export_folded(struct profile *profile, const struct stacks_options *options,
 	int r;
 
 	here.reverse = here.in_order = false;
-	r = stacks_init(&writer.stacks, &here);
-
-	r = r < 0 ? r : strings_init(&writer.pieces);
-	r = r < 0 ? r : stacks_add(&writer.stacks, profile, SIDE_NEW);
-	r = r < 0 ? r : sort_stacks(&writer);
-	r = r < 0 ? r : write_header(&writer);
-	r = r < 0 ? r : write_lines(&writer);
+	r = write_all(&writer, profile, &here);
 	for (int is_leaf = 0; is_leaf < 2; is_leaf++) {
 		free(writer.texts[is_leaf]);
 		free(writer.ranks[is_leaf]);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/system.h"
 #include "core/facts.h"
 #include "core/marks.h"
 
@@ -38,15 +39,22 @@ static int add_source(struct groups_builder *builder, const struct profile_frame
 		frame->kind == FRAME_USER ? marks_add_function : strings_add;
 	int r = profile_name_frame(builder->profile, unfold, frame, &name);
 
-	r = r < 0 ? r : add(strings, strings_get(from, name), &name);
-	r = r < 0 ? r : add(strings, strings_get(from, frame->function), &source.function);
-	r = r < 0 ? r : strings_add(strings, strings_get(from, frame->file), &source.file);
-	if (r == 0 && strings->n_strings > n)
-		r = array_reserve(builder->sources, builder->sources_capacity, n,
-				  strings->n_strings - n);
+	if (r < 0)
+		return r;
+	r = add(strings, strings_get(from, name), &name);
+	if (r < 0)
+		return r;
+	r = add(strings, strings_get(from, frame->function), &source.function);
+	if (r < 0)
+		return r;
+	r = strings_add(strings, strings_get(from, frame->file), &source.file);
 	if (r < 0)
 		return r;
 	if (strings->n_strings > n) {
+		r = array_reserve(builder->sources, builder->sources_capacity, n,
+				  strings->n_strings - n);
+		if (r < 0)
+			return r;
 		memset(builder->sources + n, 0,
 		       (strings->n_strings - n) * sizeof *builder->sources);
 		builder->n_sources = strings->n_strings;
@@ -59,12 +67,15 @@ static int add_source(struct groups_builder *builder, const struct profile_frame
 static int add_sources(struct groups_builder *builder)
 {
 	const struct profile *profile = builder->profile;
-	int r = 0;
 
-	for (size_t i = 0; i < profile->n_frames && r == 0; i++)
-		if (profile->frames[i].file)
-			r = add_source(builder, &profile->frames[i]);
-	return r;
+	for (size_t i = 0; i < profile->n_frames; i++) {
+		const struct profile_frame *frame = &profile->frames[i];
+		int r = frame->file ? add_source(builder, frame) : 0;
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 static bool frame_equal(const void *items, uint32_t position, const void *key)
@@ -118,14 +129,17 @@ static int make_frames(struct groups_builder *builder)
 {
 	struct groups *groups = builder->groups;
 	const struct stacks *stacks = &groups->stacks;
-	int r = 0;
 
 	groups->frame_of = calloc(stacks->n_frames + 1, sizeof *groups->frame_of);
 	if (!groups->frame_of)
 		return -ENOMEM;
-	for (size_t i = 0; i < stacks->n_frames && r == 0; i++)
-		r = make_frame(builder, &stacks->frames[i], &groups->frame_of[i]);
-	return r;
+	for (size_t i = 0; i < stacks->n_frames; i++) {
+		int r = make_frame(builder, &stacks->frames[i], &groups->frame_of[i]);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 /* Groups */
@@ -194,22 +208,40 @@ static int compare_groups(const void *a, const void *b)
 static int make_groups(struct groups *groups)
 {
 	const struct stacks *stacks = &groups->stacks;
-	uint32_t *numbers = calloc(stacks->n_frames + 1, sizeof *numbers);
-	int r = 0;
+	_cleanup_free_ uint32_t *numbers = calloc(stacks->n_frames + 1, sizeof *numbers);
 
 	groups->items = calloc(stacks->n_frames + 1, sizeof *groups->items);
 	groups->entries = calloc(stacks->n_entries + 1, sizeof *groups->entries);
 	if (!numbers || !groups->items || !groups->entries)
-		r = -ENOMEM;
-	else if (stacks->n_entries > UINT32_MAX)
-		r = -E2BIG;
-	if (r == 0) {
-		count_groups(groups, numbers);
-		sort_entries(groups, numbers);
-		qsort(groups->items, groups->n, sizeof *groups->items, compare_groups);
-	}
-	free(numbers);
-	return r;
+		return -ENOMEM;
+	if (stacks->n_entries > UINT32_MAX)
+		return -E2BIG;
+	count_groups(groups, numbers);
+	sort_entries(groups, numbers);
+	qsort(groups->items, groups->n, sizeof *groups->items, compare_groups);
+	return 0;
+}
+
+static int build(struct groups_builder *builder, const struct stacks_options *options)
+{
+	struct stacks *stacks = &builder->groups->stacks;
+	int r = stacks_init(stacks, options);
+
+	if (r < 0)
+		return r;
+	r = stacks_add(stacks, builder->profile, SIDE_NEW);
+	if (r < 0)
+		return r;
+	r = stacks_finish(stacks, SCALE_ABSOLUTE);
+	if (r < 0)
+		return r;
+	r = add_sources(builder);
+	if (r < 0)
+		return r;
+	r = make_frames(builder);
+	if (r < 0)
+		return r;
+	return make_groups(builder->groups);
 }
 
 int groups_init(struct groups *groups, struct profile *profile, const struct unfold_options *unfold)
@@ -219,12 +251,7 @@ int groups_init(struct groups *groups, struct profile *profile, const struct unf
 	int r;
 
 	*groups = (struct groups){0};
-	r = stacks_init(&groups->stacks, &options);
-	r = r < 0 ? r : stacks_add(&groups->stacks, profile, SIDE_NEW);
-	r = r < 0 ? r : stacks_finish(&groups->stacks, SCALE_ABSOLUTE);
-	r = r < 0 ? r : add_sources(&builder);
-	r = r < 0 ? r : make_frames(&builder);
-	r = r < 0 ? r : make_groups(groups);
+	r = build(&builder, &options);
 	free(builder.sources);
 	table_done(&builder.frame_index);
 	return r;

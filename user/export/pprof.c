@@ -80,7 +80,9 @@ static int find_note(struct pprof_export *export, const char *text, uint32_t *re
 	uint32_t string;
 	int r = strings_add(&export->profile->strings, text, &string);
 
-	return r < 0 ? r : pprof_tables_note(&export->tables, string, ret);
+	if (r < 0)
+		return r;
+	return pprof_tables_note(&export->tables, string, ret);
 }
 
 /*
@@ -96,17 +98,26 @@ static int copy_locations(struct pprof_export *export, const struct profile_samp
 	int r = array_reserve(export->locations, export->locations_capacity, 0,
 			      (size_t)stack->n + 3);
 
-	if (r == 0 && sample->reason != REASON_NONE && !export->unfold.no_reason)
-		r = find_note(export, off_reason_text(sample->reason), &export->locations[n++]);
 	if (r < 0)
 		return r;
+	if (sample->reason != REASON_NONE && !export->unfold.no_reason) {
+		r = find_note(export, off_reason_text(sample->reason), &export->locations[n++]);
+		if (r < 0)
+			return r;
+	}
 	for (uint32_t i = 0; i < stack->n; i++)
 		export->locations[n++] = export->tables.location_of[from[i]];
-	if (stack->end != STACK_COMPLETE)
+	if (stack->end != STACK_COMPLETE) {
 		r = find_note(export, mark_text(MARK_TRUNCATED), &export->locations[n++]);
-	if (r == 0 && sample->is_idle && export->unfold.fold_idle)
+		if (r < 0)
+			return r;
+	}
+	if (sample->is_idle && export->unfold.fold_idle) {
 		r = find_note(export, mark_text(MARK_IDLE), &export->locations[n++]);
-	return r < 0 ? r : (int)n;
+		if (r < 0)
+			return r;
+	}
+	return n;
 }
 
 /* Sets the locations of @sample and returns their number. */
@@ -121,14 +132,19 @@ static int find_locations(struct pprof_export *export, const struct profile_samp
 	n_frames = export->unfolder.n;
 	frames = export->unfolder.frames;
 	r = array_reserve(export->locations, export->locations_capacity, 0, n_frames);
-	for (size_t i = n_frames; i-- > 0 && r == 0;) {
+	if (r < 0)
+		return r;
+	for (size_t i = n_frames; i-- > 0;) {
 		bool is_first = i == 0 || frames[i].mapping == MAPPING_NONE ||
 				!is_same_location(&frames[i - 1], &frames[i]);
 
-		if (is_first && i != command)
-			r = find_location(export, &frames[i], &export->locations[n++]);
+		if (!is_first || i == command)
+			continue;
+		r = find_location(export, &frames[i], &export->locations[n++]);
+		if (r < 0)
+			return r;
 	}
-	return r < 0 ? r : (int)n;
+	return n;
 }
 
 static bool has_weight(const struct pprof_export *export, const struct profile_sample *sample)
@@ -156,22 +172,29 @@ static int merge_sample(struct pprof_export *export, const struct profile_sample
 	int r = profile_add_stack(export->merged, export->locations, n, STACK_COMPLETE,
 				  &merged.stack);
 
-	r = r < 0 ? r : pprof_tables_clean(&export->tables, sample->comm, &merged.comm);
+	if (r < 0)
+		return r;
+	r = pprof_tables_clean(&export->tables, sample->comm, &merged.comm);
+	if (r < 0)
+		return r;
 	merged.waker = 0;
-	if (r == 0 && export->has_rows)
+	if (export->has_rows) {
 		r = extras_add_row(&export->merged->extras,
 				   extras_row(&export->profile->extras, sample->values),
 				   &merged.values);
-	return r < 0 ? r : profile_add_sample(export->merged, &merged);
+		if (r < 0)
+			return r;
+	}
+	return profile_add_sample(export->merged, &merged);
 }
 
 static int write_samples(struct pprof_export *export)
 {
 	const struct profile *profile = export->profile;
-	int r = 0;
 
-	for (size_t i = 0; i < profile->n_samples && r == 0; i++) {
+	for (size_t i = 0; i < profile->n_samples; i++) {
 		struct profile_sample sample = profile->samples[i];
+		int r;
 
 		if (!has_weight(export, &sample))
 			continue;
@@ -182,52 +205,59 @@ static int write_samples(struct pprof_export *export)
 		r = export->merged
 			    ? merge_sample(export, &sample, r)
 			    : pprof_write_sample(&export->writer, &sample, export->locations, r);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 static int write_merged(struct pprof_export *export)
 {
 	const struct profile *merged = export->merged;
-	int r = 0;
 
-	for (size_t i = 0; i < merged->n_samples && r == 0; i++) {
+	for (size_t i = 0; i < merged->n_samples; i++) {
 		const struct profile_stack *stack = &merged->stacks[merged->samples[i].stack];
+		int r = pprof_write_sample(&export->writer, &merged->samples[i],
+					   merged->stack_locations + stack->first, stack->n);
 
-		r = pprof_write_sample(&export->writer, &merged->samples[i],
-				       merged->stack_locations + stack->first, stack->n);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 /* Whether samples of the profile may become equal when written. */
 
 static int add_notes(struct pprof_export *export)
 {
-	struct strings *strings = &export->profile->strings;
-	uint32_t text, location;
-	int r = 0;
+	uint32_t location;
+	int r;
 
-	for (enum mark mark = MARK_IDLE; mark <= MARK_SEPARATOR && r == 0; mark++) {
-		r = strings_add(strings, mark_text(mark), &text);
-		r = r < 0 ? r : pprof_tables_note(&export->tables, text, &location);
+	for (enum mark mark = MARK_IDLE; mark <= MARK_SEPARATOR; mark++) {
+		r = find_note(export, mark_text(mark), &location);
+		if (r < 0)
+			return r;
 	}
-	for (int reason = REASON_ONCPU; reason < N_OFF_REASONS && r == 0; reason++) {
-		r = strings_add(strings, off_reason_text(reason), &text);
-		r = r < 0 ? r : pprof_tables_note(&export->tables, text, &location);
+	for (int reason = REASON_ONCPU; reason < N_OFF_REASONS; reason++) {
+		r = find_note(export, off_reason_text(reason), &location);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 static int clean_commands(struct pprof_export *export)
 {
 	const struct profile *profile = export->profile;
 	uint32_t clean;
-	int r = 0;
 
-	for (size_t i = 0; i < profile->n_samples && r == 0; i++)
-		r = pprof_tables_clean(&export->tables, profile->samples[i].comm, &clean);
-	return r;
+	for (size_t i = 0; i < profile->n_samples; i++) {
+		int r = pprof_tables_clean(&export->tables, profile->samples[i].comm, &clean);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 static bool leaves_out(const struct pprof_export *export)
@@ -307,7 +337,9 @@ static int set_type(struct pprof_export *export, const char *type, const char *u
 {
 	int r = pprof_tables_index_text(&export->tables, type, &ret->type);
 
-	return r < 0 ? r : pprof_tables_index_text(&export->tables, unit, &ret->unit);
+	if (r < 0)
+		return r;
+	return pprof_tables_index_text(&export->tables, unit, &ret->unit);
 }
 
 /* The type of the second value: time, or the events that samples count for; NULL: none. */
@@ -340,21 +372,24 @@ static int set_read_type(struct pprof_export *export, const struct extras_type *
 {
 	int r = pprof_tables_index(&export->tables, from->type, &ret->type);
 
-	return r < 0 ? r : pprof_tables_index(&export->tables, from->unit, &ret->unit);
+	if (r < 0)
+		return r;
+	return pprof_tables_index(&export->tables, from->unit, &ret->unit);
 }
 
 static int write_read_types(struct pprof_export *export)
 {
 	const struct extras *extras = &export->profile->extras;
 	struct value_type type;
-	int r = 0;
 
-	for (size_t i = 0; i < extras->n_types && r == 0; i++) {
-		r = set_read_type(export, &extras->types[i], &type);
-		if (r == 0)
-			write_type(export, PROFILE_SAMPLE_TYPE, &type);
+	for (size_t i = 0; i < extras->n_types; i++) {
+		int r = set_read_type(export, &extras->types[i], &type);
+
+		if (r < 0)
+			return r;
+		write_type(export, PROFILE_SAMPLE_TYPE, &type);
 	}
-	return r;
+	return 0;
 }
 
 static int write_types(struct pprof_export *export)
@@ -362,15 +397,18 @@ static int write_types(struct pprof_export *export)
 	struct value_type type;
 	int r = set_type(export, "samples", "count", &type);
 
-	if (r == 0 && !profile_is_unsampled(export->profile))
+	if (r < 0)
+		return r;
+	if (!profile_is_unsampled(export->profile))
 		write_type(export, PROFILE_SAMPLE_TYPE, &type);
 	/* Only now: adding a string may move it. */
-	if (r == 0 && time_type(export)) {
-		r = set_type(export, time_type(export), unit_of(export), &type);
-		if (r == 0)
-			write_type(export, PROFILE_SAMPLE_TYPE, &type);
-	}
-	return r;
+	if (!time_type(export))
+		return 0;
+	r = set_type(export, time_type(export), unit_of(export), &type);
+	if (r < 0)
+		return r;
+	write_type(export, PROFILE_SAMPLE_TYPE, &type);
+	return 0;
 }
 
 /* @comments: packed indexes. */
@@ -380,10 +418,13 @@ static int add_comment_text(struct pprof_export *export, const char *comment,
 	uint32_t index;
 	int r = pprof_tables_index_text(&export->tables, comment, &index);
 
-	r = r < 0 ? r : pprof_reserve(comments, PPROF_MAX_VARINT);
-	if (r == 0)
-		pprof_put_varint(comments, index);
-	return r;
+	if (r < 0)
+		return r;
+	r = pprof_reserve(comments, PPROF_MAX_VARINT);
+	if (r < 0)
+		return r;
+	pprof_put_varint(comments, index);
+	return 0;
 }
 
 static int add_comment(struct pprof_export *export, const char *what, uint32_t text,
@@ -406,30 +447,43 @@ static int add_read_comments(struct pprof_export *export, struct pprof_bytes *co
 	const struct extras *extras = &export->profile->extras;
 	int r = pprof_reserve(comments, extras->n_comments * PPROF_MAX_VARINT);
 
-	for (size_t i = 0; i < extras->n_comments && r == 0; i++) {
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < extras->n_comments; i++) {
 		uint32_t index;
 
 		r = pprof_tables_index(&export->tables, extras->comments[i], &index);
-		if (r == 0)
-			pprof_put_varint(comments, index);
+		if (r < 0)
+			return r;
+		pprof_put_varint(comments, index);
 	}
-	return r;
+	return 0;
 }
 
 static int add_comments(struct pprof_export *export, struct pprof_bytes *comments)
 {
 	const struct profile *profile = export->profile;
 	const struct profile_event *event = profile_event(profile);
-	int r = add_comment(export, "command", profile->command_line, comments);
+	const struct {
+		const char *what;
+		uint32_t text;
+	} facts[] = {{"command", profile->command_line},
+		     {"host", profile->host},
+		     {"kernel", profile->kernel},
+		     {"event", event && !export->has_rows ? event->name : 0}};
+	int r;
 
-	r = r < 0 ? r : add_comment(export, "host", profile->host, comments);
-	r = r < 0 ? r : add_comment(export, "kernel", profile->kernel, comments);
-	r = r < 0 || !event || export->has_rows
-		    ? r
-		    : add_comment(export, "event", event->name, comments);
-	if (r == 0 && profile->by_thread)
+	for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
+		r = add_comment(export, facts[i].what, facts[i].text, comments);
+		if (r < 0)
+			return r;
+	}
+	if (profile->by_thread) {
 		r = add_comment_text(export, PROFILE_BY_THREAD, comments);
-	return r < 0 ? r : add_read_comments(export, comments);
+		if (r < 0)
+			return r;
+	}
+	return add_read_comments(export, comments);
 }
 
 /* Facts that apply to all samples. */
@@ -453,9 +507,9 @@ static int set_period(struct pprof_export *export, struct facts *facts)
 	}
 	facts->period = export->period;
 	facts->has_period_type = export->period;
-	return !export->period
-		       ? 0
-		       : set_type(export, time_type(export), unit_of(export), &facts->period_type);
+	if (!export->period)
+		return 0;
+	return set_type(export, time_type(export), unit_of(export), &facts->period_type);
 }
 
 static int set_default_type(struct pprof_export *export, uint32_t *ret_index)
@@ -474,10 +528,18 @@ static int find_facts(struct pprof_export *export, struct facts *facts)
 	struct pprof_tables *tables = &export->tables;
 	int r = add_comments(export, &facts->comments);
 
-	r = r < 0 ? r : set_period(export, facts);
-	r = r < 0 ? r : set_default_type(export, &facts->default_type);
-	r = r < 0 ? r : pprof_tables_index(tables, extras->drop_frames, &facts->drop_frames);
-	return r < 0 ? r : pprof_tables_index(tables, extras->keep_frames, &facts->keep_frames);
+	if (r < 0)
+		return r;
+	r = set_period(export, facts);
+	if (r < 0)
+		return r;
+	r = set_default_type(export, &facts->default_type);
+	if (r < 0)
+		return r;
+	r = pprof_tables_index(tables, extras->drop_frames, &facts->drop_frames);
+	if (r < 0)
+		return r;
+	return pprof_tables_index(tables, extras->keep_frames, &facts->keep_frames);
 }
 
 static void write_number(const struct pprof_export *export, unsigned int field, uint64_t value)
@@ -523,21 +585,40 @@ static uint64_t period_of(const struct profile *profile)
 	return llround(period);
 }
 
-static int write_all(struct pprof_export *export)
+static int prepare(struct pprof_export *export, FILE *stream)
 {
-	int r;
+	struct profile *profile = export->profile;
+	bool is_large = profile->n_stack_locations > LARGE;
+	int r = pprof_tables_init(&export->tables, profile, export->unfold.no_inline);
 
-	export->has_rows = has_rows(export->profile);
-	if (export->has_rows)
-		export->writer.rows = &export->profile->extras;
-	r = decide_merging(export);
-
-	r = r < 0 ? r : (export->has_rows ? write_read_types : write_types)(export);
-	r = r < 0 ? r : write_samples(export);
-	if (r == 0 && export->merged)
-		r = write_merged(export);
 	if (r < 0)
 		return r;
+	r = gzip_new(stream, is_large ? FAST_LEVEL : GOOD_LEVEL, &export->gzip);
+	if (r < 0)
+		return r;
+	export->has_rows = has_rows(profile);
+	export->writer = (struct pprof_writer){.profile = profile,
+					       .tables = &export->tables,
+					       .gzip = export->gzip,
+					       .period = export->period,
+					       .rows = export->has_rows ? &profile->extras : NULL};
+	return decide_merging(export);
+}
+
+static int write_all(struct pprof_export *export)
+{
+	int r = export->has_rows ? write_read_types(export) : write_types(export);
+
+	if (r < 0)
+		return r;
+	r = write_samples(export);
+	if (r < 0)
+		return r;
+	if (export->merged) {
+		r = write_merged(export);
+		if (r < 0)
+			return r;
+	}
 	r = pprof_tables_write(&export->tables, export->gzip);
 	if (r < 0)
 		return r;
@@ -553,17 +634,13 @@ int export_pprof(struct profile *profile, const struct unfold_options *unfold, F
 {
 	struct pprof_export export = {
 		.profile = profile, .unfold = *unfold, .period = period_of(profile)};
-	bool is_large = profile->n_stack_locations > LARGE;
-	int r = pprof_tables_init(&export.tables, profile, unfold->no_inline);
+	int r;
 
 	export.unfold.threads = export.unfold.lines = false;
 	export.unfolder = (struct unfolder){.profile = profile, .options = &export.unfold};
-	r = r < 0 ? r : gzip_new(stream, is_large ? FAST_LEVEL : GOOD_LEVEL, &export.gzip);
-	export.writer = (struct pprof_writer){.profile = profile,
-					      .tables = &export.tables,
-					      .gzip = export.gzip,
-					      .period = export.period};
-	r = r < 0 ? r : write_all(&export);
+	r = prepare(&export, stream);
+	if (r == 0)
+		r = write_all(&export);
 	gzip_free(export.gzip);
 	pprof_tables_done(&export.tables);
 	profile_free(export.merged);

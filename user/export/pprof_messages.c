@@ -73,10 +73,11 @@ static int write_location(const struct pprof_tables *tables, uint32_t item,
 	pprof_put_number(bytes, LOCATION_MAPPING,
 			 has_mapping ? tables->mappings[location->mapping].id : 0);
 	pprof_put_number(bytes, LOCATION_ADDRESS, location->address);
-	for (uint32_t i = 0; i < location->n_lines && r == 0; i++)
+	for (uint32_t i = 0; i < location->n_lines; i++) {
 		r = put_line(tables, &lines[i], bytes);
-	if (r < 0)
-		return r;
+		if (r < 0)
+			return r;
+	}
 	r = pprof_reserve(bytes, PPROF_MAX_NUMBER);
 	if (r < 0)
 		return r;
@@ -90,8 +91,11 @@ static int write_locations(const struct pprof_tables *tables, struct gzip *gzip)
 	struct pprof_bytes bytes = {};
 	int r = 0;
 
-	for (size_t i = 0; i < tables->used_locations.n && r == 0; i++)
+	for (size_t i = 0; i < tables->used_locations.n; i++) {
 		r = write_location(tables, tables->used_locations.items[i], &bytes, gzip);
+		if (r < 0)
+			break;
+	}
 	free(bytes.at);
 	return r;
 }
@@ -125,14 +129,22 @@ int pprof_tables_write(struct pprof_tables *tables, struct gzip *gzip)
 {
 	const struct pprof_order *mappings = &tables->used_mappings;
 	const struct pprof_order *functions = &tables->used_functions;
-	int r = 0;
+	int r;
 
-	for (size_t i = 0; i < mappings->n && r == 0; i++)
+	for (size_t i = 0; i < mappings->n; i++) {
 		r = write_mapping(tables, &tables->mappings[mappings->items[i]], gzip);
-	r = r < 0 ? r : write_locations(tables, gzip);
-	for (size_t i = 0; i < functions->n && r == 0; i++)
+		if (r < 0)
+			return r;
+	}
+	r = write_locations(tables, gzip);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < functions->n; i++) {
 		r = write_function(tables, &tables->functions[functions->items[i]], gzip);
-	return r;
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 void pprof_tables_write_strings(const struct pprof_tables *tables, struct gzip *gzip)

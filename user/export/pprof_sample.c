@@ -40,7 +40,9 @@ static int index_once(struct pprof_writer *writer, const char *text, size_t n, u
 	if (*index)
 		return 0;
 	r = strings_add_bytes(&writer->profile->strings, text, n, &string);
-	return r < 0 ? r : pprof_tables_index(writer->tables, string, index);
+	if (r < 0)
+		return r;
+	return pprof_tables_index(writer->tables, string, index);
 }
 
 static int put_text_label(struct pprof_writer *writer, const char *key, uint32_t *key_index,
@@ -48,7 +50,9 @@ static int put_text_label(struct pprof_writer *writer, const char *key, uint32_t
 {
 	int r = index_once(writer, key, strlen(key), key_index);
 
-	return r < 0 ? r : put_label(writer, *key_index, LABEL_STR, value_index);
+	if (r < 0)
+		return r;
+	return put_label(writer, *key_index, LABEL_STR, value_index);
 }
 
 static int put_number_label(struct pprof_writer *writer, const char *key, uint32_t *key_index,
@@ -59,18 +63,20 @@ static int put_number_label(struct pprof_writer *writer, const char *key, uint32
 	if (!value)
 		return 0;
 	r = index_once(writer, key, strlen(key), key_index);
-	return r < 0 ? r : put_label(writer, *key_index, LABEL_NUM, value);
+	if (r < 0)
+		return r;
+	return put_label(writer, *key_index, LABEL_NUM, value);
 }
 
 static int put_comm(struct pprof_writer *writer, uint32_t comm)
 {
 	uint32_t index;
-	int r = 0;
+	int r = comm ? pprof_tables_index(writer->tables, comm, &index)
+		     : pprof_tables_index_text(writer->tables, "[unknown]", &index);
 
-	if (!comm)
-		r = strings_add(&writer->profile->strings, "[unknown]", &comm);
-	r = r < 0 ? r : pprof_tables_index(writer->tables, comm, &index);
-	return r < 0 ? r : put_text_label(writer, "comm", &writer->comm, index);
+	if (r < 0)
+		return r;
+	return put_text_label(writer, "comm", &writer->comm, index);
 }
 
 static int put_reason(struct pprof_writer *writer, enum off_reason reason)
@@ -82,8 +88,9 @@ static int put_reason(struct pprof_writer *writer, enum off_reason reason)
 		return 0;
 	/* The reason without its brackets. */
 	r = index_once(writer, text + 1, strlen(text) - 2, &writer->reasons[reason]);
-	return r < 0 ? r
-		     : put_text_label(writer, "reason", &writer->reason, writer->reasons[reason]);
+	if (r < 0)
+		return r;
+	return put_text_label(writer, "reason", &writer->reason, writer->reasons[reason]);
 }
 
 static int put_idle(struct pprof_writer *writer, bool is_idle)
@@ -93,7 +100,9 @@ static int put_idle(struct pprof_writer *writer, bool is_idle)
 	if (!is_idle)
 		return 0;
 	r = index_once(writer, "true", strlen("true"), &writer->yes);
-	return r < 0 ? r : put_text_label(writer, "idle", &writer->idle, writer->yes);
+	if (r < 0)
+		return r;
+	return put_text_label(writer, "idle", &writer->idle, writer->yes);
 }
 
 /* A label of another producer. */
@@ -103,11 +112,15 @@ static int put_other(struct pprof_writer *writer, const struct extras_label *lab
 	uint32_t key, text, unit;
 	int r = pprof_tables_index(writer->tables, label->key, &key);
 
-	r = r < 0 ? r : pprof_tables_index(writer->tables, label->text, &text);
-	r = r < 0 ? r : pprof_tables_index(writer->tables, label->unit, &unit);
-	part->n = 0;
 	if (r < 0)
 		return r;
+	r = pprof_tables_index(writer->tables, label->text, &text);
+	if (r < 0)
+		return r;
+	r = pprof_tables_index(writer->tables, label->unit, &unit);
+	if (r < 0)
+		return r;
+	part->n = 0;
 	r = pprof_reserve(part, N_LABEL_FIELDS * PPROF_MAX_NUMBER);
 	if (r < 0)
 		return r;
@@ -121,11 +134,14 @@ static int put_other(struct pprof_writer *writer, const struct extras_label *lab
 static int put_others(struct pprof_writer *writer, uint32_t label)
 {
 	const struct extras *extras = &writer->profile->extras;
-	int r = 0;
 
-	for (; label && r == 0; label = extras->labels[label].next)
-		r = put_other(writer, &extras->labels[label]);
-	return r;
+	for (; label; label = extras->labels[label].next) {
+		int r = put_other(writer, &extras->labels[label]);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 /* A sample read from a pprof file keeps that file's label, or its lack of one. */
@@ -141,18 +157,31 @@ static bool has_own_comm(const struct pprof_writer *writer, const struct profile
 
 static int put_labels(struct pprof_writer *writer, const struct profile_sample *sample)
 {
-	int r = 0;
+	int r;
 
-	if (!writer->thread_comm)
+	if (!writer->thread_comm) {
 		r = strings_add(&writer->profile->strings, "thread_comm", &writer->thread_comm);
-	if (r == 0 && !has_own_comm(writer, sample))
+		if (r < 0)
+			return r;
+	}
+	if (!has_own_comm(writer, sample)) {
 		r = put_comm(writer, sample->comm);
-
-	r = r < 0 ? r : put_number_label(writer, "pid", &writer->pid, sample->pid);
-	r = r < 0 ? r : put_number_label(writer, "tid", &writer->tid, sample->tid);
-	r = r < 0 ? r : put_reason(writer, sample->reason);
-	r = r < 0 ? r : put_idle(writer, sample->is_idle);
-	return r < 0 ? r : put_others(writer, sample->labels);
+		if (r < 0)
+			return r;
+	}
+	r = put_number_label(writer, "pid", &writer->pid, sample->pid);
+	if (r < 0)
+		return r;
+	r = put_number_label(writer, "tid", &writer->tid, sample->tid);
+	if (r < 0)
+		return r;
+	r = put_reason(writer, sample->reason);
+	if (r < 0)
+		return r;
+	r = put_idle(writer, sample->is_idle);
+	if (r < 0)
+		return r;
+	return put_others(writer, sample->labels);
 }
 
 /* Values are int64. Another number in its place would be wrong: the file is not written. */
@@ -174,9 +203,11 @@ static int put_row(struct pprof_writer *writer, uint32_t row)
 
 	part->n = 0;
 	r = pprof_reserve(part, writer->rows->n_types * PPROF_MAX_VARINT);
-	for (size_t i = 0; i < writer->rows->n_types && r == 0; i++)
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < writer->rows->n_types; i++)
 		pprof_put_varint(part, values[i]);
-	return r < 0 ? r : pprof_put_bytes(&writer->sample, SAMPLE_VALUE, part);
+	return pprof_put_bytes(&writer->sample, SAMPLE_VALUE, part);
 }
 
 static int put_values(struct pprof_writer *writer, const struct profile_sample *sample)
@@ -189,12 +220,15 @@ static int put_values(struct pprof_writer *writer, const struct profile_sample *
 		return put_row(writer, sample->values);
 	if (!profile_is_unsampled(writer->profile))
 		r = put_value(&values, sample->count, 1);
-	if (r == 0 && (writer->profile->mode != PROFILE_ONCPU ||
-		       profile_is_counted(writer->profile)))
+	if (r < 0)
+		return r;
+	if (writer->profile->mode != PROFILE_ONCPU || profile_is_counted(writer->profile))
 		r = put_value(&values, sample->nanoseconds, 1);
-	else if (r == 0 && writer->period)
+	else if (writer->period)
 		r = put_value(&values, sample->count, writer->period);
-	return r < 0 ? r : pprof_put_bytes(&writer->sample, SAMPLE_VALUE, &values);
+	if (r < 0)
+		return r;
+	return pprof_put_bytes(&writer->sample, SAMPLE_VALUE, &values);
 }
 
 static int put_locations(struct pprof_writer *writer, const uint32_t *locations, size_t n)
@@ -202,15 +236,21 @@ static int put_locations(struct pprof_writer *writer, const uint32_t *locations,
 	struct pprof_bytes *ids = &writer->ids;
 	int r;
 
+	if (!n)
+		return 0;
 	ids->n = 0;
 	r = pprof_reserve(ids, n * PPROF_MAX_VARINT);
-	for (size_t i = 0; i < n && r == 0; i++) {
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n; i++) {
 		uint32_t id;
 
 		r = pprof_tables_use(writer->tables, locations[i], &id);
+		if (r < 0)
+			return r;
 		pprof_put_varint(ids, id);
 	}
-	return r < 0 || !n ? r : pprof_put_bytes(&writer->sample, SAMPLE_LOCATION_ID, ids);
+	return pprof_put_bytes(&writer->sample, SAMPLE_LOCATION_ID, ids);
 }
 
 int pprof_write_sample(struct pprof_writer *writer, const struct profile_sample *sample,

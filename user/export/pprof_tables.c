@@ -92,12 +92,18 @@ int pprof_tables_index(struct pprof_tables *tables, uint32_t text, uint32_t *ret
 {
 	int r = pprof_tables_clean(tables, text, &text);
 
-	r = r < 0 ? r : reserve_texts(tables, text);
-	if (r == 0 && text && !tables->texts[text].index)
+	if (r < 0)
+		return r;
+	r = reserve_texts(tables, text);
+	if (r < 0)
+		return r;
+	if (text && !tables->texts[text].index) {
 		r = number_item(&tables->used_texts, text, 0, &tables->texts[text].index);
-	if (r == 0)
-		*ret_index = tables->texts[text].index;
-	return r;
+		if (r < 0)
+			return r;
+	}
+	*ret_index = tables->texts[text].index;
+	return 0;
 }
 
 int pprof_tables_index_text(struct pprof_tables *tables, const char *text, uint32_t *ret_index)
@@ -105,7 +111,9 @@ int pprof_tables_index_text(struct pprof_tables *tables, const char *text, uint3
 	uint32_t string;
 	int r = strings_add(&tables->profile->strings, text, &string);
 
-	return r < 0 ? r : pprof_tables_index(tables, string, ret_index);
+	if (r < 0)
+		return r;
+	return pprof_tables_index(tables, string, ret_index);
 }
 
 /* Functions */
@@ -161,18 +169,26 @@ static int make_function(struct pprof_tables *tables, const struct profile_frame
 	else if (!has_suffix && frame->kind != FRAME_NOTE)
 		r = marks_add_function(strings, strings_get(strings, function.name),
 				       &function.name);
-	r = r < 0 ? r : pprof_tables_clean(tables, function.name, &function.name);
-	r = r < 0 ? r : pprof_tables_clean(tables, frame->file, &function.file);
-	if (r == 0 && frame->detail) {
+	if (r < 0)
+		return r;
+	r = pprof_tables_clean(tables, function.name, &function.name);
+	if (r < 0)
+		return r;
+	r = pprof_tables_clean(tables, frame->file, &function.file);
+	if (r < 0)
+		return r;
+	if (frame->detail) {
 		const struct extras_detail *detail =
 			&tables->profile->extras.details[frame->detail];
 
 		function.start_line = detail->start_line;
 		r = pprof_tables_clean(tables, detail->system_name, &function.system_name);
-	} else if (r == 0 && has_suffix) {
+	} else if (has_suffix) {
 		r = add_system_name(tables, frame->kind, &function);
 	}
-	return r < 0 ? r : add_function(tables, &function, ret);
+	if (r < 0)
+		return r;
+	return add_function(tables, &function, ret);
 }
 
 /* Mappings */
@@ -250,14 +266,17 @@ static int make_mapping(struct pprof_tables *tables, const struct profile_mappin
 static int make_mappings(struct pprof_tables *tables)
 {
 	const struct profile *profile = tables->profile;
-	int r = 0;
 
 	tables->mapping_of = calloc(profile->n_mappings + 1, sizeof *tables->mapping_of);
 	if (!tables->mapping_of)
 		return -ENOMEM;
-	for (size_t i = 0; i < profile->n_mappings && r == 0; i++)
-		r = make_mapping(tables, &profile->mappings[i], &tables->mapping_of[i]);
-	return r;
+	for (size_t i = 0; i < profile->n_mappings; i++) {
+		int r = make_mapping(tables, &profile->mappings[i], &tables->mapping_of[i]);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 /* Locations */
@@ -317,13 +336,10 @@ static int add_location(struct pprof_tables *tables, const struct pprof_location
 
 static int add_line(struct pprof_tables *tables, uint32_t function, uint32_t line)
 {
-	int r = array_reserve(tables->lines, tables->lines_capacity, tables->n_lines, 1);
-
-	if (r == 0 && tables->n_lines >= TABLE_NONE)
-		r = -E2BIG;
-	if (r == 0)
-		tables->lines[tables->n_lines++] = (struct pprof_line){function, line};
-	return r;
+	if (tables->n_lines >= TABLE_NONE)
+		return -E2BIG;
+	return array_add(tables->lines, tables->lines_capacity, tables->n_lines,
+			 (struct pprof_line){function, line});
 }
 
 /*
@@ -353,20 +369,22 @@ static int make_location(struct pprof_tables *tables, const struct profile_locat
 					  .first_line = tables->n_lines,
 					  .is_folded = from->is_folded,
 					  .address = address_of(tables->profile, from)};
-	int r = 0;
 
-	for (uint32_t i = 0; i < from->n_frames && !from->is_unnamed && r == 0; i++) {
+	for (uint32_t i = 0; i < from->n_frames && !from->is_unnamed; i++) {
 		bool is_inlined = frames[i].kind == FRAME_INLINED;
 		uint32_t function;
+		int r;
 
 		if (is_inlined && tables->no_inline)
 			continue;
 		r = make_function(tables, &frames[i], is_inlined && i + 1 < from->n_frames,
 				  &function);
-		r = r < 0 ? r : add_line(tables, function, frames[i].line);
+		if (r < 0)
+			return r;
+		r = add_line(tables, function, frames[i].line);
+		if (r < 0)
+			return r;
 	}
-	if (r < 0)
-		return r;
 	location.n_lines = tables->n_lines - location.first_line;
 	if (!location.n_lines && !from->is_unnamed) {
 		*ret = TABLE_NONE;
@@ -378,14 +396,17 @@ static int make_location(struct pprof_tables *tables, const struct profile_locat
 static int make_locations(struct pprof_tables *tables)
 {
 	const struct profile *profile = tables->profile;
-	int r = 0;
 
 	tables->location_of = calloc(profile->n_locations + 1, sizeof *tables->location_of);
 	if (!tables->location_of)
 		return -ENOMEM;
-	for (size_t i = 0; i < profile->n_locations && r == 0; i++)
-		r = make_location(tables, &profile->locations[i], &tables->location_of[i]);
-	return r;
+	for (size_t i = 0; i < profile->n_locations; i++) {
+		int r = make_location(tables, &profile->locations[i], &tables->location_of[i]);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 static int make_note(struct pprof_tables *tables, uint32_t text, uint32_t *ret)
@@ -396,8 +417,12 @@ static int make_note(struct pprof_tables *tables, uint32_t text, uint32_t *ret)
 	uint32_t function;
 	int r = make_function(tables, &frame, false, &function);
 
-	r = r < 0 ? r : add_line(tables, function, 0);
-	return r < 0 ? r : add_location(tables, &location, ret);
+	if (r < 0)
+		return r;
+	r = add_line(tables, function, 0);
+	if (r < 0)
+		return r;
+	return add_location(tables, &location, ret);
 }
 
 int pprof_tables_note(struct pprof_tables *tables, uint32_t text, uint32_t *ret_location)
@@ -405,14 +430,16 @@ int pprof_tables_note(struct pprof_tables *tables, uint32_t text, uint32_t *ret_
 	uint32_t location;
 	int r = reserve_texts(tables, text);
 
-	if (r == 0 && !tables->texts[text].note) {
+	if (r < 0)
+		return r;
+	if (!tables->texts[text].note) {
 		r = make_note(tables, text, &location);
-		if (r == 0)
-			tables->texts[text].note = location + 1;
+		if (r < 0)
+			return r;
+		tables->texts[text].note = location + 1;
 	}
-	if (r == 0)
-		*ret_location = tables->texts[text].note - 1;
-	return r;
+	*ret_location = tables->texts[text].note - 1;
+	return 0;
 }
 
 int pprof_tables_init(struct pprof_tables *tables, struct profile *profile, bool no_inline)
@@ -422,14 +449,23 @@ int pprof_tables_init(struct pprof_tables *tables, struct profile *profile, bool
 
 	*tables = (struct pprof_tables){.profile = profile, .no_inline = no_inline};
 	r = reserve_texts(tables, 0);
-	r = r < 0 ? r : number_item(&tables->used_texts, 0, 0, &index);
-	r = r < 0 ? r : make_mappings(tables);
+	if (r < 0)
+		return r;
+	r = number_item(&tables->used_texts, 0, 0, &index);
+	if (r < 0)
+		return r;
+	r = make_mappings(tables);
+	if (r < 0)
+		return r;
 	/* pprof takes the first mapping for the main program, used or not. */
-	if (r == 0 && profile->extras.has_main_mapping && profile->n_mappings &&
-	    tables->mapping_of[0] != TABLE_NONE)
+	if (profile->extras.has_main_mapping && profile->n_mappings &&
+	    tables->mapping_of[0] != TABLE_NONE) {
 		r = number_item(&tables->used_mappings, tables->mapping_of[0], 1,
 				&tables->mappings[tables->mapping_of[0]].id);
-	return r < 0 ? r : make_locations(tables);
+		if (r < 0)
+			return r;
+	}
+	return make_locations(tables);
 }
 
 void pprof_tables_done(struct pprof_tables *tables)
@@ -456,35 +492,42 @@ void pprof_tables_done(struct pprof_tables *tables)
 static int use_lines(struct pprof_tables *tables, const struct pprof_location *location,
 		     struct pprof_mapping *mapping)
 {
-	int r = 0;
-
-	for (uint32_t i = 0; i < location->n_lines && r == 0; i++) {
+	for (uint32_t i = 0; i < location->n_lines; i++) {
 		const struct pprof_line *line = &tables->lines[location->first_line + i];
 		struct pprof_function *function = &tables->functions[line->function];
 
-		if (!function->id)
-			r = number_item(&tables->used_functions, line->function, 1, &function->id);
+		if (!function->id) {
+			int r = number_item(&tables->used_functions, line->function, 1,
+					    &function->id);
+
+			if (r < 0)
+				return r;
+		}
 		if (mapping) {
 			mapping->has_files |= function->file != 0;
 			mapping->has_lines |= line->line != 0;
 		}
 	}
-	return r;
+	return 0;
 }
 
 int pprof_tables_use_new(struct pprof_tables *tables, uint32_t item)
 {
 	struct pprof_location *location = &tables->locations[item];
 	struct pprof_mapping *mapping = NULL;
-	int r = 0;
+	int r;
 
 	if (location->mapping != TABLE_NONE) {
 		mapping = &tables->mappings[location->mapping];
 		mapping->has_inlined |= location->n_lines > 1;
-		if (!mapping->id)
+		if (!mapping->id) {
 			r = number_item(&tables->used_mappings, location->mapping, 1, &mapping->id);
+			if (r < 0)
+				return r;
+		}
 	}
-	r = r < 0 ? r : use_lines(tables, location, mapping);
-	return r < 0 ? r
-		     : number_item(&tables->used_locations, item, 1, &tables->location_ids[item]);
+	r = use_lines(tables, location, mapping);
+	if (r < 0)
+		return r;
+	return number_item(&tables->used_locations, item, 1, &tables->location_ids[item]);
 }
