@@ -10,7 +10,7 @@
 #include "base/array.h"
 
 /* Lines still to come, the next one last. */
-struct pending {
+struct pending_lines {
 	struct call_line *lines;
 	size_t n, capacity;
 	uint32_t *children; /* of one node */
@@ -31,7 +31,7 @@ static int compare_children(const void *a, const void *b, void *data)
 /*
  * Lists the children of @node that are not elided, heaviest first; *@ret_elided is the elided one.
  */
-static int list_children(const struct tree *tree, uint32_t node, struct pending *pending,
+static int list_children(const struct tree *tree, uint32_t node, struct pending_lines *pending,
 			 uint32_t *ret_elided)
 {
 	const struct tree_node *nodes = tree->nodes;
@@ -55,7 +55,7 @@ static int list_children(const struct tree *tree, uint32_t node, struct pending 
 	return 0;
 }
 
-static void push(struct pending *pending, struct call_line line)
+static void push(struct pending_lines *pending, struct call_line line)
 {
 	pending->lines[pending->n++] = line;
 }
@@ -64,15 +64,18 @@ static void push(struct pending *pending, struct call_line line)
  * Pushes the children of @line's node. An only child stays at the level of its parent, so that deep
  * stacks stay narrow; the line then also shows what was elided beside it.
  */
-static int push_children(const struct tree *tree, struct call_line *line, struct pending *pending)
+static int push_children(const struct tree *tree, struct call_line *line,
+			 struct pending_lines *pending)
 {
 	bool is_root = line->node == 0;
 	uint32_t level = is_root ? 0 : line->level + 1, elided;
 	size_t n;
 	int r = list_children(tree, line->node, pending, &elided);
 
+	if (r < 0)
+		return r;
 	n = pending->n_children;
-	r = r < 0 ? r : array_reserve(pending->lines, pending->capacity, pending->n, n + 1);
+	r = array_reserve(pending->lines, pending->capacity, pending->n, n + 1);
 	if (r < 0)
 		return r;
 	if (n <= 1 && !is_root) {
@@ -93,17 +96,19 @@ static int push_children(const struct tree *tree, struct call_line *line, struct
 static int put_in_order(struct call_tree *call_tree)
 {
 	const struct tree *tree = &call_tree->tree;
-	struct call_line root = {};
-	struct pending pending = {};
+	struct call_line root = {}, *line = &root;
+	struct pending_lines pending = {};
 	int r;
 
 	call_tree->lines = calloc(tree->n_nodes, sizeof *call_tree->lines);
-	r = call_tree->lines ? push_children(tree, &root, &pending) : -ENOMEM;
-	while (r == 0 && pending.n) {
-		struct call_line *line = &call_tree->lines[call_tree->n_lines++];
-
-		*line = pending.lines[--pending.n];
+	if (!call_tree->lines)
+		return -ENOMEM;
+	for (;;) {
 		r = push_children(tree, line, &pending);
+		if (r < 0 || !pending.n)
+			break;
+		line = &call_tree->lines[call_tree->n_lines++];
+		*line = pending.lines[--pending.n];
 	}
 	free(pending.lines);
 	free(pending.children);
@@ -116,7 +121,9 @@ static int make(const struct stacks *stacks, uint64_t whole, double percent, str
 				     .max_nodes = REPORT_MAX_NODES};
 	int r = tree_build(stacks, &limits, &ret->tree);
 
-	return r < 0 ? r : put_in_order(ret);
+	if (r < 0)
+		return r;
+	return put_in_order(ret);
 }
 
 int call_tree_make(const struct report_source *source, double percent, struct call_tree *ret)
@@ -188,7 +195,9 @@ static int add_callers(struct stacks *to, const struct stacks_entry *entry, cons
 
 	if (!is_latest(to, entry, ids, n)) {
 		r = array_reserve(to->ids, to->ids_capacity, to->n_ids, n);
-		r = r < 0 ? r : array_reserve(to->entries, to->entries_capacity, to->n_entries, 1);
+		if (r < 0)
+			return r;
+		r = array_reserve(to->entries, to->entries_capacity, to->n_entries, 1);
 		if (r < 0)
 			return r;
 		to->entries[to->n_entries++] =
@@ -208,19 +217,22 @@ static int add_callers(struct stacks *to, const struct stacks_entry *entry, cons
 static int collect_callers(struct caller_stacks *callers)
 {
 	const struct stacks *from = callers->from;
-	int r = 0;
 
-	for (size_t i = 0; i < from->n_entries && r == 0; i++) {
+	for (size_t i = 0; i < from->n_entries; i++) {
 		const struct stacks_entry *entry = &from->entries[i];
 		const uint32_t *ids = from->ids + entry->first;
 		uint32_t n = 0;
+		int r;
 
 		while (n < entry->n && !callers->matches[ids[n]])
 			n++;
-		if (n < entry->n)
-			r = add_callers(callers->to, entry, ids, n + 1);
+		if (n == entry->n)
+			continue;
+		r = add_callers(callers->to, entry, ids, n + 1);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 static int sort_callers(struct stacks *callers)
@@ -237,6 +249,22 @@ static int sort_callers(struct stacks *callers)
 	return 0;
 }
 
+static int make_callers(struct caller_stacks *callers, const char *pattern, double percent,
+			struct call_tree *ret)
+{
+	int r = find_matches(callers, pattern);
+
+	if (r < 0)
+		return r;
+	r = collect_callers(callers);
+	if (r < 0)
+		return r;
+	r = sort_callers(callers->to);
+	if (r < 0)
+		return r;
+	return make(callers->to, callers->to->width, percent, ret);
+}
+
 int call_tree_make_callers(const struct report_source *source, const char *pattern, double percent,
 			   struct call_tree *ret)
 {
@@ -246,11 +274,8 @@ int call_tree_make_callers(const struct report_source *source, const char *patte
 					     .frames = stacks->frames,
 					     .n_frames = stacks->n_frames}};
 	struct caller_stacks callers = {.from = stacks, .to = &tree.callers};
-	int r = find_matches(&callers, pattern);
+	int r = make_callers(&callers, pattern, percent, &tree);
 
-	r = r < 0 ? r : collect_callers(&callers);
-	r = r < 0 ? r : sort_callers(&tree.callers);
-	r = r < 0 ? r : make(&tree.callers, tree.callers.width, percent, &tree);
 	free(callers.matches);
 	if (r < 0) {
 		call_tree_done(&tree);

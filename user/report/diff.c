@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/system.h"
+
 #define NO_GROUP UINT32_MAX
 
 // clang-format off
@@ -142,17 +144,19 @@ static int make_table(const struct stacks *stacks, enum diff_by by, uint32_t *gr
 static int make_tables(struct diff *diff)
 {
 	const struct stacks *stacks = diff->stacks;
-	uint32_t *groups = calloc(stacks->n_frames + 1, sizeof *groups);
-	bool *is_root = calloc(stacks->n_frames + 1, sizeof *is_root);
-	int r = groups && is_root ? 0 : -ENOMEM;
+	_cleanup_free_ uint32_t *groups = calloc(stacks->n_frames + 1, sizeof *groups);
+	_cleanup_free_ bool *is_root = calloc(stacks->n_frames + 1, sizeof *is_root);
 
-	if (r == 0)
-		find_roots(stacks, is_root);
-	for (int by = 0; by < N_DIFF_BY && r == 0; by++)
-		r = make_table(stacks, by, groups, is_root, &diff->tables[by]);
-	free(groups);
-	free(is_root);
-	return r;
+	if (!groups || !is_root)
+		return -ENOMEM;
+	find_roots(stacks, is_root);
+	for (int by = 0; by < N_DIFF_BY; by++) {
+		int r = make_table(stacks, by, groups, is_root, &diff->tables[by]);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 /* The whole that a difference is relative to: points are percent of it. */
@@ -250,11 +254,14 @@ static int compare_changes(const void *a, const void *b, void *weight)
 	int order =
 		compare_numbers(fabs(x->changes[by].difference), fabs(y->changes[by].difference));
 
-	order = order ? order
-		      : compare_numbers(fabs(x->changes[by].deviations),
+	if (order == 0)
+		order = compare_numbers(fabs(x->changes[by].deviations),
 					fabs(y->changes[by].deviations));
-	order = order ? order : strcmp(x->name, y->name);
-	return order ? order : (int)x->kind - (int)y->kind;
+	if (order == 0)
+		order = strcmp(x->name, y->name);
+	if (order == 0)
+		order = (int)x->kind - (int)y->kind;
+	return order;
 }
 
 static int list_changed(struct diff *diff, struct diff_table *table, enum diff_weight weight)
@@ -279,12 +286,15 @@ static int fill(struct diff *diff)
 		return r;
 	compare_rows(diff);
 	compare_everything(diff);
-	for (int by = 0; by < N_DIFF_BY && r == 0; by++) {
+	for (int by = 0; by < N_DIFF_BY; by++) {
 		count_kinds(&diff->tables[by]);
-		for (int weight = 0; weight < N_DIFF_WEIGHTS && r == 0; weight++)
+		for (int weight = 0; weight < N_DIFF_WEIGHTS; weight++) {
 			r = list_changed(diff, &diff->tables[by], weight);
+			if (r < 0)
+				return r;
+		}
 	}
-	return r;
+	return 0;
 }
 
 int diff_make(const struct stacks *stacks, const struct diff_options *options, struct diff *ret)

@@ -282,15 +282,18 @@ int diff_json(const struct diff *diff, FILE *stream)
 {
 	bool only_grown = diff->options.only_grown;
 	struct json json = {.stream = stream};
-	int r = 0;
 
 	json_open(&json, NULL, '{');
 	write_head(diff, &json);
 	for (int weight = 0; weight < N_DIFF_WEIGHTS && only_grown; weight++)
 		write_grown(diff, &json, weight);
-	for (int by = 0; by < N_DIFF_BY && r == 0 && !only_grown; by++)
-		r = write_table(diff, &json, by);
+	for (int by = 0; by < N_DIFF_BY && !only_grown; by++) {
+		int r = write_table(diff, &json, by);
+
+		if (r < 0)
+			return r;
+	}
 	json_close(&json, '}');
 	fputc('\n', stream);
-	return r;
+	return 0;
 }

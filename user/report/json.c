@@ -103,16 +103,20 @@ static int write_tables(struct json *json, const struct report_source *source,
 			const struct report_options *options)
 {
 	bool any = false;
-	int r = 0;
 
 	for (int by = 0; by < N_REPORT_BY; by++)
 		any |= options->by[by];
-	for (int by = 0; by < N_REPORT_BY && r == 0; by++)
-		if (!any || options->by[by])
-			r = write_table(json, source, by, options->by_total,
-					by == REPORT_FUNCTIONS ? options->limit
-							       : options->group_limit);
-	return r;
+	for (int by = 0; by < N_REPORT_BY; by++) {
+		int r;
+
+		if (any && !options->by[by])
+			continue;
+		r = write_table(json, source, by, options->by_total,
+				by == REPORT_FUNCTIONS ? options->limit : options->group_limit);
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 static void write_node(struct json *json, const struct report_source *source,
@@ -161,10 +165,10 @@ static int make_trees(const struct report_source *source, const struct report_op
 
 	if (options->tree)
 		r = call_tree_make(source, options->tree_percent, &trees->calls);
-	if (r == 0 && options->callers)
-		r = call_tree_make_callers(source, options->callers, options->tree_percent,
-					   &trees->callers);
-	return r;
+	if (r < 0 || !options->callers)
+		return r;
+	return call_tree_make_callers(source, options->callers, options->tree_percent,
+				      &trees->callers);
 }
 
 static void write_trees(struct json *json, const struct report_source *source,
@@ -178,6 +182,25 @@ static void write_trees(struct json *json, const struct report_source *source,
 	}
 }
 
+static int write_all(struct json *json, const struct report_source *source,
+		     const struct report_options *options, struct trees *trees)
+{
+	/* First do what the user's options can make fail, so that nothing is written then. */
+	int r = make_trees(source, options, trees);
+
+	if (r < 0)
+		return r;
+	json_open(json, NULL, '{');
+	write_facts(json, source);
+	r = write_tables(json, source, options);
+	if (r < 0)
+		return r;
+	write_trees(json, source, options, trees);
+	json_close(json, '}');
+	fputc('\n', json->stream);
+	return 0;
+}
+
 int report_json(const struct stacks *stacks, const struct report_options *options, FILE *stream)
 {
 	struct json json = {.stream = stream};
@@ -187,16 +210,7 @@ int report_json(const struct stacks *stacks, const struct report_options *option
 
 	if (r < 0)
 		return r;
-	/* First do what the user's options can make fail, so that nothing is written then. */
-	r = make_trees(&source, options, &trees);
-	if (r == 0) {
-		json_open(&json, NULL, '{');
-		write_facts(&json, &source);
-		r = write_tables(&json, &source, options);
-		write_trees(&json, &source, options, &trees);
-		json_close(&json, '}');
-		fputc('\n', stream);
-	}
+	r = write_all(&json, &source, options, &trees);
 	call_tree_done(&trees.calls);
 	call_tree_done(&trees.callers);
 	report_source_done(&source);

@@ -196,13 +196,18 @@ static int group_frames(struct ranking_groups *grouped)
 	size_t n = grouped->stacks->n_frames;
 	int r = find_roots(grouped);
 
+	if (r < 0)
+		return r;
 	grouped->groups = malloc((n + 1) * sizeof *grouped->groups);
 	if (!grouped->groups)
-		r = -ENOMEM;
-	for (size_t i = 0; i < n && r == 0; i++)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
 		r = group_frame(grouped, i, &grouped->groups[i]);
+		if (r < 0)
+			return r;
+	}
 	grouped->n_groups = grouped->by == REPORT_FUNCTIONS ? n + 1 : grouped->names->n_strings;
-	return r;
+	return 0;
 }
 
 static void grouping_done(struct ranking_groups *grouped)
@@ -273,10 +278,15 @@ static int compare_rows(const void *a, const void *b, void *data)
 	int self = compare_numbers(x->self, y->self), total = compare_numbers(x->total, y->total);
 	int order = by_total ? total : self;
 
-	order = order ? order : by_total ? self : total;
-	order = order ? order : strcmp(x->name, y->name);
-	order = order ? order : strcmp(x->module, y->module);
-	return order ? order : (int)x->kind - (int)y->kind;
+	if (order == 0)
+		order = by_total ? self : total;
+	if (order == 0)
+		order = strcmp(x->name, y->name);
+	if (order == 0)
+		order = strcmp(x->module, y->module);
+	if (order == 0)
+		order = (int)x->kind - (int)y->kind;
+	return order;
 }
 
 /* Keeps the rows with a weight, sorted. */
@@ -315,21 +325,21 @@ static int make_rows(const struct report_source *source, const struct ranking_gr
 {
 	bool is_wall = source->stacks->facts[SIDE_NEW].mode == PROFILE_WALL;
 	struct functions functions;
-	int r = functions_count_groups(&source->active, grouped->groups, grouped->n_groups,
-				       &functions);
+	int r;
 
+	ranking->rows = calloc(grouped->n_groups + 1, sizeof *ranking->rows);
+	if (!ranking->rows)
+		return -ENOMEM;
+	r = functions_count_groups(&source->active, grouped->groups, grouped->n_groups, &functions);
 	if (r < 0)
 		return r;
-	ranking->rows = calloc(grouped->n_groups + 1, sizeof *ranking->rows);
-	if (ranking->rows) {
-		name_rows(grouped, ranking->rows);
-		for (size_t i = 0; i < grouped->n_groups; i++)
-			weigh_row(&functions, i, is_wall, &ranking->rows[i]);
-		ranking->n_rows = grouped->n_groups;
-		sort_rows(ranking, by_total);
-	}
+	name_rows(grouped, ranking->rows);
+	for (size_t i = 0; i < grouped->n_groups; i++)
+		weigh_row(&functions, i, is_wall, &ranking->rows[i]);
+	ranking->n_rows = grouped->n_groups;
+	sort_rows(ranking, by_total);
 	functions_done(&functions);
-	return ranking->rows ? 0 : -ENOMEM;
+	return 0;
 }
 
 static void add_idle(const struct report_source *source, struct ranking *ranking)
@@ -352,7 +362,9 @@ static int make_waits(const struct report_source *source, struct ranking *rankin
 	if (r < 0)
 		return r;
 	ranking->rows = calloc(leaders->n + 1, sizeof *ranking->rows);
-	for (size_t i = 0; i < leaders->n && ranking->rows; i++) {
+	if (!ranking->rows)
+		return -ENOMEM;
+	for (size_t i = 0; i < leaders->n; i++) {
 		const struct leader *row = &leaders->rows[i];
 
 		ranking->rows[ranking->n_rows++] = (struct ranking_row){
@@ -366,41 +378,52 @@ static int make_waits(const struct report_source *source, struct ranking *rankin
 		};
 	}
 	ranking->is_telling = ranking->n_rows > 0;
-	return ranking->rows ? 0 : -ENOMEM;
+	return 0;
+}
+
+static int make_groups(const struct report_source *source, enum report_by by, bool by_total,
+		       struct ranking *ranking)
+{
+	struct ranking_groups grouped = {
+		.stacks = &source->active, .by = by, .names = &ranking->names};
+	int r = group_frames(&grouped);
+
+	if (r == 0)
+		r = make_rows(source, &grouped, by_total, ranking);
+	grouping_done(&grouped);
+	if (r < 0)
+		return r;
+	if ((by == REPORT_THREADS && !has_threads(ranking)) ||
+	    (by == REPORT_REASONS && !has_reasons(ranking)))
+		ranking->n_rows = 0;
+	else
+		add_idle(source, ranking);
+	ranking->is_telling = by == REPORT_FUNCTIONS || by == REPORT_REASONS ? ranking->n_rows > 0
+									     : ranking->n_rows > 1;
+	return 0;
+}
+
+static int make(const struct report_source *source, enum report_by by, bool by_total,
+		struct ranking *ranking)
+{
+	int r = strings_init(&ranking->names);
+
+	if (r < 0)
+		return r;
+	return by == REPORT_WAITS ? make_waits(source, ranking)
+				  : make_groups(source, by, by_total, ranking);
 }
 
 int ranking_make(const struct report_source *source, enum report_by by, bool by_total,
 		 struct ranking *ret)
 {
 	struct ranking ranking = {};
-	struct ranking_groups grouped = {.stacks = &source->active, .by = by};
-	int r = strings_init(&ranking.names);
+	int r = make(source, by, by_total, &ranking);
 
-	if (r == 0 && by == REPORT_WAITS) {
-		r = make_waits(source, &ranking);
-		if (r < 0)
-			ranking_done(&ranking);
-		else
-			*ret = ranking;
-		return r;
-	}
-	grouped.names = &ranking.names;
-	r = r < 0 ? r : group_frames(&grouped);
-	r = r < 0 ? r : make_rows(source, &grouped, by_total, &ranking);
-	if (r == 0) {
-		if ((by == REPORT_THREADS && !has_threads(&ranking)) ||
-		    (by == REPORT_REASONS && !has_reasons(&ranking)))
-			ranking.n_rows = 0;
-		else
-			add_idle(source, &ranking);
-		ranking.is_telling = by == REPORT_FUNCTIONS || by == REPORT_REASONS
-					     ? ranking.n_rows > 0
-					     : ranking.n_rows > 1;
-		*ret = ranking;
-	} else {
+	if (r < 0)
 		ranking_done(&ranking);
-	}
-	grouping_done(&grouped);
+	else
+		*ret = ranking;
 	return r;
 }
 

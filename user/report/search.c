@@ -19,7 +19,8 @@ struct search_process {
 struct search {
 	const struct search_options *options;
 	const struct profile *profile;
-	bool leaves_idle;	/* the stacks are without waits for work */
+	bool leaves_idle; /* the stacks are without waits for work */
+	struct matcher matcher;
 	struct ranking ranking; /* functions */
 	struct search_process *processes;
 	size_t n_processes;
@@ -28,8 +29,9 @@ struct search {
 /* Functions */
 
 /* Keeps the rows whose name matches. Tests each by its own number: names of rows differ. */
-static int keep_functions(struct search *search, struct matcher *matcher)
+static int keep_functions(struct search *search)
 {
+	struct matcher *matcher = &search->matcher;
 	struct ranking *ranking = &search->ranking;
 	size_t n = 0;
 
@@ -75,8 +77,9 @@ static int compare_total(const void *left, const void *right)
 }
 
 /* A process for each sample whose command matches. */
-static int list_processes(struct search *search, struct matcher *matcher)
+static int list_processes(struct search *search)
 {
+	struct matcher *matcher = &search->matcher;
 	const struct profile *profile = search->profile;
 
 	search->processes = calloc(profile->n_samples + 1, sizeof *search->processes);
@@ -118,27 +121,24 @@ static void merge_processes(struct search *search)
 	qsort(all, n, sizeof *all, compare_total);
 }
 
-static int find_processes(struct search *search)
+static int find(struct search *search, const struct report_source *source)
 {
-	struct matcher matcher;
-	int r = matcher_init(&matcher, search->options->expression);
+	int r = matcher_init(&search->matcher, search->options->expression);
 
-	r = r < 0 ? r : list_processes(search, &matcher);
-	if (r == 0)
-		merge_processes(search);
-	matcher_done(&matcher);
-	return r;
-}
-
-static int find_functions(struct search *search, const struct report_source *source)
-{
-	struct matcher matcher;
-	int r = matcher_init(&matcher, search->options->expression);
-
-	r = r < 0 ? r : ranking_make(source, REPORT_FUNCTIONS, true, &search->ranking);
-	r = r < 0 ? r : keep_functions(search, &matcher);
-	matcher_done(&matcher);
-	return r;
+	if (r < 0)
+		return r;
+	r = ranking_make(source, REPORT_FUNCTIONS, true, &search->ranking);
+	if (r < 0)
+		return r;
+	r = keep_functions(search);
+	if (r < 0)
+		return r;
+	matcher_forget(&search->matcher);
+	r = list_processes(search);
+	if (r < 0)
+		return r;
+	merge_processes(search);
+	return 0;
 }
 
 /* Output */
@@ -238,12 +238,12 @@ int search_write(const struct profile *profile, const struct stacks *stacks,
 
 	if (r < 0)
 		return r;
-	r = find_functions(&search, &source);
-	r = r < 0 ? r : find_processes(&search);
+	r = find(&search, &source);
 	if (r == 0 && options->json)
 		write_json(&search, &source, stream);
 	else if (r == 0)
 		write_text(&search, stream);
+	matcher_done(&search.matcher);
 	ranking_done(&search.ranking);
 	free(search.processes);
 	report_source_done(&source);

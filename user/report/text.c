@@ -268,22 +268,26 @@ static void print_nothing(struct page *page, enum report_by by)
 	page_line(page);
 }
 
-static int print_tables(struct page *page, const struct report_source *source,
-			const struct report_options *options)
+static int print_rankings(struct page *page, const struct report_source *source,
+			  const struct report_options *options,
+			  struct ranking rankings[static N_REPORT_BY])
 {
-	struct ranking rankings[N_REPORT_BY] = {};
 	bool any = false;
-	int r = 0;
 
 	for (int by = 0; by < N_REPORT_BY; by++)
 		any |= options->by[by];
-	for (int by = 0; by < N_REPORT_BY && r == 0; by++)
-		if (!any || options->by[by])
-			r = ranking_make(source, by, options->by_total, &rankings[by]);
-	if (r == 0)
-		head_print(page, source, ranking_functions(&rankings[REPORT_FUNCTIONS]),
-			   rankings[REPORT_THREADS].n_rows);
-	for (int by = 0; by < N_REPORT_BY && r == 0 && source->whole; by++) {
+	for (int by = 0; by < N_REPORT_BY; by++) {
+		int r;
+
+		if (any && !options->by[by])
+			continue;
+		r = ranking_make(source, by, options->by_total, &rankings[by]);
+		if (r < 0)
+			return r;
+	}
+	head_print(page, source, ranking_functions(&rankings[REPORT_FUNCTIONS]),
+		   rankings[REPORT_THREADS].n_rows);
+	for (int by = 0; by < N_REPORT_BY && source->whole; by++) {
 		struct report_table table = {page, source, &rankings[by], by,
 					     options->by_total && has_two_weights(by)};
 
@@ -293,6 +297,15 @@ static int print_tables(struct page *page, const struct report_source *source,
 		else if (options->by[by])
 			print_nothing(page, by);
 	}
+	return 0;
+}
+
+static int print_tables(struct page *page, const struct report_source *source,
+			const struct report_options *options)
+{
+	struct ranking rankings[N_REPORT_BY] = {};
+	int r = print_rankings(page, source, options, rankings);
+
 	for (int by = 0; by < N_REPORT_BY; by++)
 		ranking_done(&rankings[by]);
 	return r;
@@ -313,7 +326,8 @@ int report_text(const struct stacks *stacks, const struct report_options *option
 		r = tree_text(&page, &source, options->tree_percent);
 	else
 		r = print_tables(&page, &source, options);
-	r = r < 0 ? r : page.error;
+	if (r == 0)
+		r = page.error;
 	page_done(&page);
 	report_source_done(&source);
 	return r;

@@ -102,12 +102,18 @@ int top_text(const struct stacks *stacks, size_t limit, unsigned int columns, FI
 {
 	uint64_t whole = whole_of(stacks);
 	struct page page;
-	int r = stacks->is_comparison ? -EINVAL : 0;
+	int r = 0;
 
+	if (stacks->is_comparison)
+		return -EINVAL;
 	page_init(&page, stream, false, columns);
-	for (enum leaders_of of = 0; of < N_LEADERS_OF && r == 0; of++)
+	for (enum leaders_of of = 0; of < N_LEADERS_OF; of++) {
 		r = print_leaders(&page, stacks, of, limit, whole);
-	r = r < 0 ? r : page.error;
+		if (r < 0)
+			break;
+	}
+	if (r == 0)
+		r = page.error;
 	page_done(&page);
 	return r;
 }
@@ -142,9 +148,14 @@ static int json_leaders(struct json *json, const struct stacks *stacks, enum lea
 int top_json(const struct stacks *stacks, size_t limit, struct json *json)
 {
 	uint64_t whole = whole_of(stacks);
-	int r = stacks->is_comparison ? -EINVAL : 0;
 
-	for (enum leaders_of of = 0; of < N_LEADERS_OF && r == 0; of++)
-		r = json_leaders(json, stacks, of, limit, whole);
-	return r;
+	if (stacks->is_comparison)
+		return -EINVAL;
+	for (enum leaders_of of = 0; of < N_LEADERS_OF; of++) {
+		int r = json_leaders(json, stacks, of, limit, whole);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
