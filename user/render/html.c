@@ -143,7 +143,9 @@ static int make_page(struct html *html)
 		return r;
 	widen_root(html);
 	r = html_make_parts(html);
-	return r < 0 ? r : write_page(html);
+	if (r < 0)
+		return r;
+	return write_page(html);
 }
 
 int render_html(const struct stacks *stacks, const struct picture_options *options, FILE *stream)

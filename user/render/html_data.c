@@ -15,6 +15,7 @@
 #include <zlib.h>
 
 #include "base/array.h"
+#include "base/system.h"
 #include "base/text.h"
 #include "core/leaders.h"
 
@@ -28,11 +29,11 @@ static int put_bytes(struct html_part *part, const void *bytes, size_t n)
 {
 	int r = array_reserve(part->bytes, part->capacity, part->n, n);
 
-	if (r == 0 && n) {
-		memcpy(part->bytes + part->n, bytes, n);
-		part->n += n;
-	}
-	return r;
+	if (r < 0 || !n)
+		return r;
+	memcpy(part->bytes + part->n, bytes, n);
+	part->n += n;
+	return 0;
 }
 
 static int put_number(struct html_part *part, uint64_t number)
@@ -49,11 +50,10 @@ static int put_number(struct html_part *part, uint64_t number)
 /* Writes one line of harmless UTF-8, whatever @text holds. */
 static int put_text(struct html_part *part, const char *text)
 {
-	int r = 0;
-
-	while (*text && r == 0) {
+	while (*text) {
 		const char *from = text;
 		uint32_t code = text_next(&text);
+		int r;
 
 		if (code == ' ')
 			r = put_bytes(part, " ", 1);
@@ -61,8 +61,10 @@ static int put_text(struct html_part *part, const char *text)
 			r = put_bytes(part, REPLACEMENT_UTF8, 3);
 		else
 			r = put_bytes(part, from, text - from);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 /* Pointers to parts stay valid. */
@@ -80,19 +82,23 @@ static int put_names(struct html *html)
 	const struct stacks *stacks = html->stacks;
 	struct html_part *names = add_part(html, "names");
 	struct html_part *steps = add_part(html, "frameNames");
-	int r = 0;
 
-	for (size_t i = 0; i < stacks->n_frames && r == 0; i++) {
+	for (size_t i = 0; i < stacks->n_frames; i++) {
 		bool is_new = i == 0 || stacks->frames[i].name != stacks->frames[i - 1].name;
+		int r = put_number(steps, i && is_new);
 
-		r = put_number(steps, i && is_new);
+		if (r < 0)
+			return r;
 		if (!is_new)
 			continue;
-		if (html->n_names++)
-			r = r < 0 ? r : put_bytes(names, "\n", 1);
-		r = r < 0 ? r : put_text(names, stacks_name(stacks, i));
+		r = html->n_names++ ? put_bytes(names, "\n", 1) : 0;
+		if (r < 0)
+			return r;
+		r = put_text(names, stacks_name(stacks, i));
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 static int put_modules(struct html *html)
@@ -100,21 +106,29 @@ static int put_modules(struct html *html)
 	const struct stacks *stacks = html->stacks;
 	struct html_part *names = add_part(html, "modules");
 	struct html_part *modules = add_part(html, "frameModules");
-	uint32_t *numbers = calloc(stacks->strings.n_strings, sizeof *numbers), n = 0;
-	int r = numbers ? 0 : -ENOMEM;
+	_cleanup_free_ uint32_t *numbers = calloc(stacks->strings.n_strings, sizeof *numbers);
+	uint32_t n = 0;
+	int r;
 
-	for (size_t i = 0; i < stacks->n_frames && r == 0; i++) {
+	if (!numbers)
+		return -ENOMEM;
+	for (size_t i = 0; i < stacks->n_frames; i++) {
 		uint32_t module = stacks->frames[i].module;
 
 		if (module && !numbers[module]) {
 			numbers[module] = ++n;
 			r = put_bytes(names, "\n", 1);
-			r = r < 0 ? r : put_text(names, strings_get(&stacks->strings, module));
+			if (r < 0)
+				return r;
+			r = put_text(names, strings_get(&stacks->strings, module));
+			if (r < 0)
+				return r;
 		}
-		r = r < 0 ? r : put_number(modules, module ? numbers[module] : 0);
+		r = put_number(modules, module ? numbers[module] : 0);
+		if (r < 0)
+			return r;
 	}
-	free(numbers);
-	return r;
+	return 0;
 }
 
 /* Combinations that our recordings don't have look like a note, as in look_of(). */
@@ -154,24 +168,29 @@ static int put_frames(struct html *html)
 	struct html_part *kinds = add_part(html, "frameKinds");
 	struct html_part *fills = add_part(html, "frameFills");
 	struct html_part *running = html_is_wall(html) ? add_part(html, "frameFillsRunning") : NULL;
-	int r = 0;
 
 	number_fills(html);
-	for (size_t i = 0; i < stacks->n_frames && r == 0; i++) {
+	for (size_t i = 0; i < stacks->n_frames; i++) {
 		const struct stacks_frame *frame = &stacks->frames[i];
 		uint8_t kind = frame->kind + (frame->is_waker ? FRAME_WAKER : 0) +
 			       FRAME_CODE * leaders_code(stacks, frame);
 		enum palette_part part = frame->is_waker ? PART_WAKER : PART_PLAIN;
+		int r = put_bytes(kinds, &kind, 1);
 
-		r = put_bytes(kinds, &kind, 1);
-		r = r < 0 ? r : put_number(fills, fill_of(html, frame, part));
+		if (r < 0)
+			return r;
+		r = put_number(fills, fill_of(html, frame, part));
+		if (r < 0)
+			return r;
 		if (!running)
 			continue;
 		if (part == PART_PLAIN && frame->kind < FRAME_NOTE)
 			part = PART_RUNNING;
-		r = r < 0 ? r : put_number(running, fill_of(html, frame, part));
+		r = put_number(running, fill_of(html, frame, part));
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 static uint64_t frame_number(const struct tree_node *node)
@@ -185,71 +204,97 @@ static int put_shape(struct html *html)
 {
 	const struct tree *tree = &html->tree;
 	struct html_part *ups = add_part(html, "up"), *frames = add_part(html, "frame");
-	int r = 0;
 
-	for (size_t i = 0; i < tree->n_nodes && r == 0; i++) {
+	for (size_t i = 0; i < tree->n_nodes; i++) {
 		const struct tree_node *node = &tree->nodes[i];
+		int r = put_number(ups, i ? node[-1].depth + 1 - node->depth : 0);
 
-		r = put_number(ups, i ? node[-1].depth + 1 - node->depth : 0);
-		r = r < 0 ? r : put_number(frames, frame_number(node));
+		if (r < 0)
+			return r;
+		r = put_number(frames, frame_number(node));
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
-static int put_selfs(struct html *html, const char *name, int side)
+static int put_self(struct html *html, struct html_part *part, int side)
 {
-	struct html_part *part = add_part(html, name);
-	int r = 0;
+	for (size_t i = 0; i < html->tree.n_nodes; i++) {
+		int r = put_number(part, html->tree.nodes[i].sides[side].self);
 
-	for (size_t i = 0; i < html->tree.n_nodes && r == 0; i++)
-		r = put_number(part, html->tree.nodes[i].sides[side].self);
-	return r;
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int put_selfs(struct html *html)
+{
+	int r = put_self(html, add_part(html, "self0"), 0);
+
+	if (r < 0 || html->n_sides == 1)
+		return r;
+	return put_self(html, add_part(html, "self1"), 1);
 }
 
 /* Lengths of periods, to half a percent. */
-static int put_deviations(struct html *html, const char *name, int side)
+static int put_deviation(struct html *html, struct html_part *part, int side)
 {
-	struct html_part *part = add_part(html, name);
-	int r = 0;
-
-	for (size_t i = 0; i < html->tree.n_nodes && r == 0; i++) {
+	for (size_t i = 0; i < html->tree.n_nodes; i++) {
 		const struct tree_side *of = &html->tree.nodes[i].sides[side];
 		double length = of->self ? of->self_variance / of->self : 0;
+		int r;
 
-		if (of->self)
-			r = put_number(part,
-				       length > 1 ? lround(DEVIATION_STEPS * log2(length)) : 0);
+		if (!of->self)
+			continue;
+		r = put_number(part, length > 1 ? lround(DEVIATION_STEPS * log2(length)) : 0);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
+}
+
+static int put_deviations(struct html *html)
+{
+	int r;
+
+	if (!html->stacks->is_comparison || html_is_count(html))
+		return 0;
+	r = put_deviation(html, add_part(html, "deviation0"), 0);
+	if (r < 0)
+		return r;
+	return put_deviation(html, add_part(html, "deviation1"), 1);
 }
 
 static int put_elided(struct html *html)
 {
 	struct html_part *part = add_part(html, "elided");
-	int r = 0;
 
-	for (size_t i = 0; i < html->tree.n_nodes && r == 0; i++)
-		if (html->tree.nodes[i].frame == TREE_ELIDED)
-			r = put_number(part, html->tree.nodes[i].n_elided);
-	return r;
+	for (size_t i = 0; i < html->tree.n_nodes; i++) {
+		const struct tree_node *node = &html->tree.nodes[i];
+		int r = node->frame == TREE_ELIDED ? put_number(part, node->n_elided) : 0;
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 int html_make_parts(struct html *html)
 {
-	bool has_deviations = html->stacks->is_comparison && !html_is_count(html);
-	int r = put_names(html);
+	static int (*const put[])(struct html *) = {
+		put_names, put_modules,	   put_frames, put_shape,
+		put_selfs, put_deviations, put_elided,
+	};
 
-	r = r < 0 ? r : put_modules(html);
-	r = r < 0 ? r : put_frames(html);
-	r = r < 0 ? r : put_shape(html);
-	r = r < 0 ? r : put_selfs(html, "self0", 0);
-	if (html->n_sides == 2)
-		r = r < 0 ? r : put_selfs(html, "self1", 1);
-	if (has_deviations)
-		r = r < 0 ? r : put_deviations(html, "deviation0", 0);
-	if (has_deviations)
-		r = r < 0 ? r : put_deviations(html, "deviation1", 1);
-	return r < 0 ? r : put_elided(html);
+	for (size_t i = 0; i < sizeof put / sizeof *put; i++) {
+		int r = put[i](html);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 void html_free_parts(struct html *html)

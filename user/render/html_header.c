@@ -205,10 +205,12 @@ static int write_legend(const struct html *html, struct json *json)
 		write_tones_legend(html, json);
 	else
 		r = write_all_looks(html, json);
+	if (r < 0)
+		return r;
 	if (html->tree.n_elided)
 		write_legend_item(html, json, "elided", ELIDED_FILL);
 	json_close(json, ']');
-	return r;
+	return 0;
 }
 
 static void write_states(const struct html *html, struct json *json)
@@ -237,6 +239,8 @@ static int write_looks_of_all(const struct html *html, struct json *json)
 
 	write_palettes(html, json);
 	r = write_legend(html, json);
+	if (r < 0)
+		return r;
 	write_states(html, json);
 	write_fill(json, "rootFill",
 		   palette_fill(plain, FRAME_NOTE, palette_shade(plain, FRAME_NOTE, "all", "")));
@@ -249,7 +253,7 @@ static int write_looks_of_all(const struct html *html, struct json *json)
 	json_text(json, "fontType", options->font_type ? options->font_type : "");
 	json_bool(json, "cutLeft", options->cut_left);
 	json_bool(json, "inverted", options->inverted);
-	return r;
+	return 0;
 }
 
 static void write_tones(const struct html *html, struct json *json)

@@ -60,6 +60,8 @@ static int write_table(const struct html *html, enum leaders_of of)
 
 int html_write_static(const struct html *html)
 {
+	const struct stacks *stacks = html->stacks;
+	bool has_tables = !stacks->is_comparison && !stacks->options.reverse;
 	struct picture_options options = *html->options;
 	char title[PICTURE_TITLE_SIZE];
 	int r;
@@ -68,15 +70,18 @@ int html_write_static(const struct html *html)
 	options.max_frames = MOST_FRAMES;
 	options.first = NULL;
 	fputs("<main id=\"static\">\n<h1>", html->out);
-	text_write(html->out, picture_title(html->stacks, html->options, title), SIZE_MAX);
+	text_write(html->out, picture_title(stacks, html->options, title), SIZE_MAX);
 	fputs("</h1>\n<p>Scripts are off here: this is the picture without zoom, "
 	      "search and tables. Save the file and open it in a browser for all of it.</p>\n",
 	      html->out);
 	r = svg_write_part(first_stacks(html), &options, html->out);
-	for (enum leaders_of of = 0; of < N_LEADERS_OF && r == 0 && !html->stacks->is_comparison &&
-				     !html->stacks->options.reverse;
-	     of++)
+	if (r < 0)
+		return r;
+	for (enum leaders_of of = 0; of < N_LEADERS_OF && has_tables; of++) {
 		r = write_table(html, of);
+		if (r < 0)
+			return r;
+	}
 	fputs("</main>\n", html->out);
-	return r;
+	return 0;
 }

@@ -169,10 +169,15 @@ static int make_svg(struct svg *svg)
 {
 	int r = make_tree(svg);
 
-	r = r < 0 ? r : svg_make_lines(svg);
-	if (svg->stacks->is_comparison)
-		r = r < 0 ? r : svg_make_tones(svg);
-	r = r < 0 ? r : svg_make_rows(svg);
+	if (r < 0)
+		return r;
+	r = svg_make_lines(svg);
+	if (r < 0)
+		return r;
+	r = svg->stacks->is_comparison ? svg_make_tones(svg) : 0;
+	if (r < 0)
+		return r;
+	r = svg_make_rows(svg);
 	if (r < 0)
 		return r;
 	svg->height = SVG_HEADER_HEIGHT + svg->n_rows * svg->row_height + 8 + SVG_FOOTER_HEIGHT;

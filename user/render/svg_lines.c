@@ -22,6 +22,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/system.h"
 
 #define NAMES_BYTES	   1200000
 #define MOST_NAME_COLUMNS  1200
@@ -110,18 +111,21 @@ static size_t bytes_of_names(const struct svg *svg, size_t limit)
 
 int svg_make_lines(struct svg *svg)
 {
-	uint32_t *slots = calloc(svg->stacks->n_frames * N_PALETTE_PARTS + 2, sizeof *slots);
-	int r = -ENOMEM;
+	_cleanup_free_ uint32_t *slots =
+		calloc(svg->stacks->n_frames * N_PALETTE_PARTS + 2, sizeof *slots);
+	int r;
 
 	svg->node_lines = calloc(svg->tree.n_nodes, sizeof *svg->node_lines);
-	if (slots && svg->node_lines)
-		r = find_lines(svg, slots);
-	free(slots);
+	if (!slots || !svg->node_lines)
+		return -ENOMEM;
+	r = find_lines(svg, slots);
+	if (r < 0)
+		return r;
 	svg->name_columns = MOST_NAME_COLUMNS;
 	while (svg->name_columns > LEAST_NAME_COLUMNS &&
 	       bytes_of_names(svg, svg->name_columns) > NAMES_BYTES)
 		svg->name_columns = svg->name_columns * 3 / 4;
-	return r;
+	return 0;
 }
 
 static const char *line_name(const struct svg *svg, const struct svg_line *line)

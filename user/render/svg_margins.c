@@ -229,10 +229,12 @@ static int make_legend(const struct svg *svg, struct legend *legend)
 					    {{"t0"}, 1, "self", .has_stripe = true}};
 	int r = svg->tones ? 0 : add_looks(svg, legend);
 
+	if (r < 0)
+		return r;
 	for (size_t i = 0; svg->tones && i < sizeof tones / sizeof *tones; i++)
 		add_item(legend, &tones[i]);
 	add_elided(svg, legend);
-	return r;
+	return 0;
 }
 
 static void write_item(const struct svg *svg, const struct item *item, unsigned int x,
