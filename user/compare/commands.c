@@ -66,11 +66,13 @@ int commands_align(struct stacks *stacks)
 	    !find_commands(stacks, commands))
 		return 0;
 	r = name_both(stacks, commands);
-	for (size_t i = 0; r == 0 && i < stacks->n_entries; i++) {
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < stacks->n_entries; i++) {
 		uint32_t *id = command_of(stacks, &stacks->entries[i]);
 
 		if (id)
 			*id = commands[SIDE_BASE];
 	}
-	return r;
+	return 0;
 }

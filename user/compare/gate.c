@@ -402,12 +402,17 @@ static int compare_answers(const void *a, const void *b, void *data)
 		order = (y->item->by == GATE_ALL) - (x->item->by == GATE_ALL);
 	if (order == 0 && x->state != GATE_PASSED)
 		order = compare_numbers(x->growth, y->growth);
-	order = order ? order : compare_numbers(x->new_ + x->base, y->new_ + y->base);
-	order = order ? order
-		      : strcmp(gate_name(data, x->item->name), gate_name(data, y->item->name));
-	order = order ? order : (int)x->item->by - (int)y->item->by;
-	order = order ? order : (int)x->weight - (int)y->weight;
-	return order ? order : x->item->is_kernel - y->item->is_kernel;
+	if (order == 0)
+		order = compare_numbers(x->new_ + x->base, y->new_ + y->base);
+	if (order == 0)
+		order = strcmp(gate_name(data, x->item->name), gate_name(data, y->item->name));
+	if (order == 0)
+		order = (int)x->item->by - (int)y->item->by;
+	if (order == 0)
+		order = (int)x->weight - (int)y->weight;
+	if (order == 0)
+		order = x->item->is_kernel - y->item->is_kernel;
+	return order;
 }
 
 /* The share of a weight in the error distributed by information to weights of its kind. */
@@ -462,12 +467,13 @@ int gate_judge(const struct gate_sums *sums, const struct gate_rules *rules,
 								  : COMPARE_CONFIDENCE,
 			    .has_runs = sums->sides[0].n_runs > 1 || sums->sides[1].n_runs > 1};
 	struct error_budget budget = {0};
-	int r = 0;
 
-	for (int by = 0; by < N_GATE_BY && r == 0; by++)
-		r = fit_noise(sums, by, options, &gate.noise[by]);
-	if (r < 0)
-		return r;
+	for (int by = 0; by < N_GATE_BY; by++) {
+		int r = fit_noise(sums, by, options, &gate.noise[by]);
+
+		if (r < 0)
+			return r;
+	}
 	gate.answers = calloc(sums->n_items + 1, N_GATE_WEIGHTS * sizeof *gate.answers);
 	if (!gate.answers)
 		return -ENOMEM;

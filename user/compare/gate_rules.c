@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/system.h"
 
 #define MAX_WORDS 8
 
@@ -215,14 +216,22 @@ static int parse_rule(const struct rule_line *parsed, struct gate_rule *rule)
 
 	rule->ignore = take_word(parsed, &at, "ignore");
 	r = take_kind(parsed, &at, rule);
-	r = r < 0 ? r : take_pattern(parsed, &at, rule);
+	if (r < 0)
+		return r;
+	r = take_pattern(parsed, &at, rule);
+	if (r < 0)
+		return r;
 	if (!rule->ignore) {
-		r = r < 0 ? r : take_percent(parsed, &at, rule);
-		r = r < 0 ? r : take_weight(parsed, &at, rule);
+		r = take_percent(parsed, &at, rule);
+		if (r < 0)
+			return r;
+		r = take_weight(parsed, &at, rule);
+		if (r < 0)
+			return r;
 	}
-	if (r == 0 && at < parsed->n_words)
-		r = complain(parsed, "unexpected:", parsed->words[at]);
-	return r;
+	if (at < parsed->n_words)
+		return complain(parsed, "unexpected:", parsed->words[at]);
+	return 0;
 }
 
 static int add_line(struct gate_rules *rules, struct rule_line *parsed, char *text,
@@ -235,29 +244,31 @@ static int add_line(struct gate_rules *rules, struct rule_line *parsed, char *te
 		return r;
 	r = append_rule(rules, &(struct gate_rule){.line = parsed->line, .weights = weights},
 			&rule);
-	return r < 0 ? r : parse_rule(parsed, rule);
+	if (r < 0)
+		return r;
+	return parse_rule(parsed, rule);
 }
 
 int gate_rules_read(struct gate_rules *rules, FILE *stream, const char *name, unsigned int weights,
 		    struct failure *failure)
 {
 	struct rule_line parsed = {.name = name, .failure = failure};
-	char *text = NULL;
+	_cleanup_free_ char *text = NULL;
 	size_t size = 0;
 	ssize_t n;
-	int r = 0;
+	int r;
 
-	while (r == 0 && (n = getline(&text, &size, stream)) >= 0) {
+	while ((n = getline(&text, &size, stream)) >= 0) {
 		parsed.line++;
 		if (memchr(text, '\0', n))
-			r = complain(&parsed, "this is not a text file", NULL);
-		else
-			r = add_line(rules, &parsed, text, weights);
+			return complain(&parsed, "this is not a text file", NULL);
+		r = add_line(rules, &parsed, text, weights);
+		if (r < 0)
+			return r;
 	}
-	if (r == 0 && ferror(stream))
-		r = failure_set(failure, -EIO, "cannot read %s", name);
-	free(text);
-	return r;
+	if (ferror(stream))
+		return failure_set(failure, -EIO, "cannot read %s", name);
+	return 0;
 }
 
 static bool matches(const struct gate_rule *rule, const char *name)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/system.h"
 #include "core/functions.h"
 
 #define NO_ITEM UINT32_MAX
@@ -29,7 +30,9 @@ int gate_sums_init(struct gate_sums *sums)
 
 	*sums = (struct gate_sums){};
 	r = strings_init(&sums->strings);
-	return r < 0 ? r : gate_sums_item(sums, &(struct gate_item){.by = GATE_ALL}, &all);
+	if (r < 0)
+		return r;
+	return gate_sums_item(sums, &(struct gate_item){.by = GATE_ALL}, &all);
 }
 
 void gate_sums_done(struct gate_sums *sums)
@@ -64,9 +67,11 @@ int gate_sums_item(struct gate_sums *sums, const struct gate_item *like, uint32_
 	int r = table_intern(&sums->index, hash, item_equal, sums->items, sums->items_capacity,
 			     sums->n_items, like, ret);
 
-	if (r == 0 && !sums->items[*ret].module)
+	if (r < 0)
+		return r;
+	if (!sums->items[*ret].module)
 		sums->items[*ret].module = like->module;
-	return r;
+	return 0;
 }
 
 void gate_sums_weigh(struct gate_sums *sums, uint32_t item, enum stacks_side side,
@@ -160,15 +165,17 @@ static int find_item(struct gate_sums *sums, const struct stacks *run, uint32_t 
 	if (by == GATE_MODULE && !*module)
 		module = GATE_UNKNOWN;
 	r = strings_add(&sums->strings, module, &like.module);
+	if (r < 0)
+		return r;
 	if (by == GATE_FUNCTION) {
 		like.is_kernel = this->kind == FRAME_KERNEL;
-		r = r < 0 ? r : function_name(sums, stacks_name(run, frame), &like.name);
+		r = function_name(sums, stacks_name(run, frame), &like.name);
 	} else {
-		if (r >= 0)
-			r = strings_add_bytes(&sums->strings, module, module_length(module),
-					      &like.name);
+		r = strings_add_bytes(&sums->strings, module, module_length(module), &like.name);
 	}
-	return r < 0 ? r : gate_sums_item(sums, &like, ret);
+	if (r < 0)
+		return r;
+	return gate_sums_item(sums, &like, ret);
 }
 
 static void weigh_all(struct gate_sums *sums, const struct functions *functions, double run_total,
@@ -192,12 +199,13 @@ static int add_by(struct gate_sums *sums, const struct stacks *run, enum stacks_
 		  enum gate_by by, uint32_t *groups)
 {
 	struct functions functions;
-	int r = 0;
+	int r;
 
-	for (size_t i = 0; i < run->n_frames && r == 0; i++)
+	for (size_t i = 0; i < run->n_frames; i++) {
 		r = find_item(sums, run, i, by, &groups[i]);
-	if (r < 0)
-		return r;
+		if (r < 0)
+			return r;
+	}
 	r = functions_count_groups(run, groups, sums->n_items, &functions);
 	if (r < 0)
 		return r;
@@ -209,15 +217,17 @@ static int add_by(struct gate_sums *sums, const struct stacks *run, enum stacks_
 int gate_sums_add(struct gate_sums *sums, const struct stacks *run, enum stacks_side side)
 {
 	const struct stacks_facts *facts = &run->facts[SIDE_NEW];
-	uint32_t *groups = calloc(run->n_frames + 1, sizeof *groups);
+	_cleanup_free_ uint32_t *groups = calloc(run->n_frames + 1, sizeof *groups);
 	double variance = 0;
-	int r = groups ? 0 : -ENOMEM;
 
-	for (int by = 0; by < GATE_ALL && r == 0; by++)
-		r = add_by(sums, run, side, by, groups);
-	free(groups);
-	if (r < 0)
-		return r;
+	if (!groups)
+		return -ENOMEM;
+	for (int by = 0; by < GATE_ALL; by++) {
+		int r = add_by(sums, run, side, by, groups);
+
+		if (r < 0)
+			return r;
+	}
 	for (size_t i = 0; i < run->n_entries; i++)
 		variance += run->entries[i].variance;
 	sums->mode = facts->mode;
