@@ -143,6 +143,26 @@ static void events_have_their_names(void **state)
 	}
 }
 
+/* A name that grows as it becomes UTF-8 moves the unit, too. */
+static void invalid_events_keep_their_unit(void **state)
+{
+	struct profile *profile =
+		made_profile(PROFILE_ONCPU, &(struct made_sample){"a", "main", 3}, 1);
+	struct profile_event event = {.is_counted = true};
+	char name[4001] = "";
+	pprof *message;
+
+	memset(name, '\xff', sizeof name - 1);
+	event.name = made_string(profile, name);
+	event.unit = made_string(profile, "pages");
+	profile->events[profile->n_events++] = event;
+	message = pprof_message(profile, &plain);
+	assert_int_equal(message->n_sample_type, 2);
+	assert_string_equal(pprof_text(message, message->sample_type[1]->unit), "pages");
+	pprof_free(message);
+	profile_free(profile);
+}
+
 static int export_value(enum profile_mode mode, uint64_t value, unsigned int frequency)
 {
 	struct profile *profile = made_profile(mode, &(struct made_sample){"a", "main", value}, 1);
@@ -484,6 +504,7 @@ int main(void)
 		cmocka_unit_test(samples_and_their_cpu_time),
 		cmocka_unit_test(samples_alone_where_no_period_is_known),
 		cmocka_unit_test(events_have_their_names),
+		cmocka_unit_test(invalid_events_keep_their_unit),
 		cmocka_unit_test(values_that_are_too_large_are_refused),
 		cmocka_unit_test(waits_and_their_time),
 		cmocka_unit_test(wakers_are_above_their_threads),

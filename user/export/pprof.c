@@ -332,14 +332,30 @@ static void write_type(const struct pprof_export *export, unsigned int field,
 	pprof_write_bytes(export->gzip, field, bytes.at, bytes.n);
 }
 
-static int set_type(struct pprof_export *export, const char *type, const char *unit,
-		    struct value_type *ret)
+static int set_read_type(struct pprof_export *export, const struct extras_type *from,
+			 struct value_type *ret)
 {
-	int r = pprof_tables_index_text(&export->tables, type, &ret->type);
+	int r = pprof_tables_index(&export->tables, from->type, &ret->type);
 
 	if (r < 0)
 		return r;
-	return pprof_tables_index_text(&export->tables, unit, &ret->unit);
+	return pprof_tables_index(&export->tables, from->unit, &ret->unit);
+}
+
+/* @type and @unit may both be strings of the profile: cleaning one may move the other. */
+static int set_type(struct pprof_export *export, const char *type, const char *unit,
+		    struct value_type *ret)
+{
+	struct strings *strings = &export->profile->strings;
+	struct extras_type added;
+	int r = strings_add(strings, type, &added.type);
+
+	if (r < 0)
+		return r;
+	r = strings_add(strings, unit, &added.unit);
+	if (r < 0)
+		return r;
+	return set_read_type(export, &added, ret);
 }
 
 /* The type of the second value: time, or the events that samples count for; NULL: none. */
@@ -365,16 +381,6 @@ static const char *unit_of(const struct pprof_export *export)
 	return profile_event(profile)->unit
 		       ? strings_get(&profile->strings, profile_event(profile)->unit)
 		       : "count";
-}
-
-static int set_read_type(struct pprof_export *export, const struct extras_type *from,
-			 struct value_type *ret)
-{
-	int r = pprof_tables_index(&export->tables, from->type, &ret->type);
-
-	if (r < 0)
-		return r;
-	return pprof_tables_index(&export->tables, from->unit, &ret->unit);
 }
 
 static int write_read_types(struct pprof_export *export)
