@@ -191,9 +191,11 @@ static int read_image(const struct runtime_memory *memory, uint64_t base, struct
 	uint32_t at, n_optional, directories;
 	int r = base ? read_bytes(memory, base + PE_AT, &at, sizeof at) : -ESTALE;
 
-	if (r == 0 && at > MOST_HEAD)
-		r = -ESTALE;
-	r = r < 0 ? r : read_bytes(memory, base + at, head, sizeof head);
+	if (r < 0)
+		return r;
+	if (at > MOST_HEAD)
+		return -ESTALE;
+	r = read_bytes(memory, base + at, head, sizeof head);
 	if (r < 0)
 		return r;
 	if (memcmp(head, "PE\0", 4) != 0)
@@ -205,10 +207,13 @@ static int read_image(const struct runtime_memory *memory, uint64_t base, struct
 	ret->cli = number_at(head + directories + 8 * CLI_DIRECTORY, 4);
 	if (!ret->cli || ret->n > MOST_SECTIONS || n_optional > MOST_HEAD)
 		return -ESTALE;
-	for (uint32_t i = 0; i < ret->n && r == 0; i++)
+	for (uint32_t i = 0; i < ret->n; i++) {
 		r = read_bytes(memory, base + at + PE_HEAD + n_optional + PE_SECTION * i + 8,
 			       ret->sections[i], sizeof ret->sections[i]);
-	return r;
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 /* Where the metadata is, and how much. */
@@ -216,12 +221,11 @@ static int find_root(const struct runtime_memory *memory, struct image *image, u
 		     uint32_t *ret_n)
 {
 	uint32_t header[4], magic;
-	int r = -ESTALE;
 
 	for (int way = 0; way < 2; way++) {
 		image->is_file = way;
-		r = read_bytes(memory, place(image, image->cli), header, sizeof header);
-		if (r < 0 || header[3] > MOST_METADATA)
+		if (read_bytes(memory, place(image, image->cli), header, sizeof header) < 0 ||
+		    header[3] > MOST_METADATA)
 			continue;
 		*ret = place(image, header[2]);
 		*ret_n = header[3];
@@ -301,18 +305,22 @@ static int read_streams(struct metadata *metadata, uint64_t root, uint32_t n)
 	uint16_t n_streams;
 	int r = read_bytes(metadata->memory, root + 12, &n_version, sizeof n_version);
 
-	if (r == 0 && n_version > 255)
-		r = -ESTALE;
+	if (r < 0)
+		return r;
+	if (n_version > 255)
+		return -ESTALE;
 	at = 16 + n_version + 2;
-	r = r < 0 ? r : read_bytes(metadata->memory, root + at, &n_streams, sizeof n_streams);
+	r = read_bytes(metadata->memory, root + at, &n_streams, sizeof n_streams);
+	if (r < 0)
+		return r;
 	at += 2;
-	for (uint32_t i = 0; r == 0 && i < n_streams && i < MOST_STREAMS; i++) {
+	for (uint32_t i = 0; i < n_streams && i < MOST_STREAMS; i++) {
 		uint32_t where, many;
 		const char *name = (const char *)bytes + STREAM_HEAD;
 
 		r = read_bytes(metadata->memory, root + at, bytes, sizeof bytes);
 		if (r < 0)
-			break;
+			return r;
 		where = number_at(bytes, 4);
 		many = number_at(bytes + 4, 4);
 		if (where > n || many > n - where || !memchr(name, 0, STREAM_NAME))
@@ -320,13 +328,15 @@ static int read_streams(struct metadata *metadata, uint64_t root, uint32_t n)
 		if (strcmp(name, "#~") == 0) {
 			has_tables = 1;
 			r = count_tables(metadata, root + where, many);
+			if (r < 0)
+				return r;
 		} else if (strcmp(name, "#Strings") == 0) {
 			metadata->texts = root + where;
 			metadata->n_texts = many;
 		}
 		at += STREAM_HEAD + (strlen(name) / 4 + 1) * 4;
 	}
-	return r < 0 ? r : has_tables && metadata->n_texts ? 0 : -ESTALE;
+	return has_tables && metadata->n_texts ? 0 : -ESTALE;
 }
 
 /* Column @column of row @row, from 1. */
@@ -350,8 +360,10 @@ static int read_text(const struct metadata *metadata, uint32_t table, uint32_t r
 	uint32_t at, n;
 	int r = read_cell(metadata, table, row, column, &at);
 
-	if (r < 0 || at >= metadata->n_texts)
-		return r < 0 ? r : -ESTALE;
+	if (r < 0)
+		return r;
+	if (at >= metadata->n_texts)
+		return -ESTALE;
 	n = metadata->n_texts - at < MOST_TEXT ? metadata->n_texts - at : MOST_TEXT;
 	r = read_bytes(metadata->memory, metadata->texts + at, to, n);
 	if (r < 0)
@@ -390,22 +402,45 @@ static int is_method_of(const struct metadata *metadata, uint32_t type, uint32_t
 	uint32_t first, end = metadata->counts[TABLE_METHOD] + 1;
 	int r = read_cell(metadata, TABLE_TYPE, type, TYPE_METHODS, &first);
 
-	if (r == 0 && type < metadata->counts[TABLE_TYPE])
+	if (r < 0)
+		return r;
+	if (type < metadata->counts[TABLE_TYPE]) {
 		r = read_cell(metadata, TABLE_TYPE, type + 1, TYPE_METHODS, &end);
-	return r < 0 ? r : method >= first && method < end ? 0 : -ESTALE;
+		if (r < 0)
+			return r;
+	}
+	return method >= first && method < end ? 0 : -ESTALE;
 }
 
-/* Puts @text and @separator before what is in @to. */
-static int prepend(char to[static RUNTIME_NAME_MAX], const char *text, const char *separator)
+/* Puts @text and a dot before what is in @to. */
+static int prepend(char to[static RUNTIME_NAME_MAX], const char *text)
 {
-	size_t n = strlen(text), n_separator = strlen(separator), n_to = strlen(to) + 1;
+	size_t n = strlen(text), n_to = strlen(to) + 1;
 
-	if (n + n_separator + n_to > RUNTIME_NAME_MAX)
+	if (n + 1 + n_to > RUNTIME_NAME_MAX)
 		return -ESTALE;
-	memmove(to + n + n_separator, to, n_to);
+	memmove(to + n + 1, to, n_to);
 	memcpy(to, text, n);
-	memcpy(to + n, separator, n_separator);
+	to[n] = '.';
 	return 0;
+}
+
+/* Puts `space.type.` before what is in @to. */
+static int prepend_type(const struct metadata *metadata, uint32_t type,
+			char to[static RUNTIME_NAME_MAX])
+{
+	char text[MOST_TEXT];
+	int r = read_text(metadata, TABLE_TYPE, type, TYPE_NAME, text);
+
+	if (r < 0)
+		return r;
+	r = prepend(to, text);
+	if (r < 0)
+		return r;
+	r = read_text(metadata, TABLE_TYPE, type, TYPE_SPACE, text);
+	if (r < 0)
+		return r;
+	return *text ? prepend(to, text) : 0;
 }
 
 static int read_names(const struct metadata *metadata, uint32_t type, uint32_t method,
@@ -414,25 +449,26 @@ static int read_names(const struct metadata *metadata, uint32_t type, uint32_t m
 	char text[MOST_TEXT];
 	int r = read_text(metadata, TABLE_METHOD, method, METHOD_OWN_NAME, text);
 
-	if (r == 0 && !*text)
-		r = -ESTALE;
-	r = r < 0 ? r : prepend(ret->name, text, "");
-	for (int depth = 0; r == 0 && type; depth++) {
-		uint32_t outer;
-
-		r = depth == MOST_DEPTH ? -ESTALE
-					: read_text(metadata, TABLE_TYPE, type, TYPE_NAME, text);
-		r = r < 0 ? r : prepend(ret->name, text, ".");
-		r = r < 0 ? r : read_text(metadata, TABLE_TYPE, type, TYPE_SPACE, text);
-		if (r == 0 && *text)
-			r = prepend(ret->name, text, ".");
-		r = r < 0 ? r : read_outer(metadata, type, &outer);
-		type = r < 0 ? 0 : outer;
+	if (r < 0)
+		return r;
+	if (!*text)
+		return -ESTALE;
+	snprintf(ret->name, sizeof ret->name, "%s", text);
+	for (int depth = 0; type; depth++) {
+		if (depth == MOST_DEPTH)
+			return -ESTALE;
+		r = prepend_type(metadata, type, ret->name);
+		if (r < 0)
+			return r;
+		r = read_outer(metadata, type, &type);
+		if (r < 0)
+			return r;
 	}
-	r = r < 0 ? r : read_text(metadata, TABLE_MODULE, 1, MODULE_NAME, text);
-	if (r == 0)
-		snprintf(ret->file, sizeof ret->file, "%s", text);
-	return r;
+	r = read_text(metadata, TABLE_MODULE, 1, MODULE_NAME, text);
+	if (r < 0)
+		return r;
+	snprintf(ret->file, sizeof ret->file, "%s", text);
+	return 0;
 }
 
 int dotnet_metadata_name(const struct runtime_memory *memory, uint64_t base, uint32_t type,
@@ -444,11 +480,18 @@ int dotnet_metadata_name(const struct runtime_memory *memory, uint64_t base, uin
 	uint32_t n;
 	int r = read_image(memory, base, &image);
 
-	r = r < 0 ? r : find_root(memory, &image, &root, &n);
-	r = r < 0 ? r : read_streams(&metadata, root, n);
-	if (r == 0 && metadata.counts[TABLE_METHOD_POINTER])
-		r = -ESTALE;
-	r = r < 0 ? r : is_method_of(&metadata, type, method);
-	*ret->name = '\0';
-	return r < 0 ? r : read_names(&metadata, type, method, ret);
+	if (r < 0)
+		return r;
+	r = find_root(memory, &image, &root, &n);
+	if (r < 0)
+		return r;
+	r = read_streams(&metadata, root, n);
+	if (r < 0)
+		return r;
+	if (metadata.counts[TABLE_METHOD_POINTER])
+		return -ESTALE;
+	r = is_method_of(&metadata, type, method);
+	if (r < 0)
+		return r;
+	return read_names(&metadata, type, method, ret);
 }

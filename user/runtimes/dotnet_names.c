@@ -37,7 +37,9 @@ static int follow(const struct runtime_memory *memory, uint64_t *address, uint32
 {
 	int r = read_word(memory, *address + offset, address);
 
-	return r < 0 ? r : *address ? 0 : -ESTALE;
+	if (r < 0)
+		return r;
+	return *address ? 0 : -ESTALE;
 }
 
 /* Where code lies. */
@@ -51,45 +53,64 @@ static int find_fragment(const struct runtime_facts *facts, const struct runtime
 			 uint64_t code, uint64_t *ret)
 {
 	const uint32_t *o = facts->offsets;
-	uint64_t at = memory->bias + o[DOTNET_MAP];
+	uint64_t at = memory->bias + o[DOTNET_MAP], begin, end;
 	int r = o[DOTNET_MAP_IS_POINTER] ? follow(memory, &at, 0) : 0;
 
-	for (int level = DOTNET_LEVELS - 1; level >= 0 && r == 0; level--) {
+	if (r < 0)
+		return r;
+	for (int level = DOTNET_LEVELS - 1; level >= 0; level--) {
 		uint32_t i = code >> (DOTNET_CHUNK_BITS + DOTNET_LEVEL_BITS * level) & 255;
 
 		at &= ~1ull;
 		r = follow(memory, &at, 8 * i);
+		if (r < 0)
+			return r;
 	}
-	for (int i = 0; r == 0 && i < MOST_FRAGMENTS; i++) {
-		uint64_t begin, end;
-
+	for (int i = 0; i < MOST_FRAGMENTS; i++) {
 		at &= ~1ull;
 		r = at ? read_word(memory, at + o[FRAGMENT_BEGIN], &begin) : -ESTALE;
-		r = r < 0 ? r : read_word(memory, at + o[FRAGMENT_END], &end);
-		if (r == 0 && code >= begin && code < end) {
+		if (r < 0)
+			return r;
+		r = read_word(memory, at + o[FRAGMENT_END], &end);
+		if (r < 0)
+			return r;
+		if (code >= begin && code < end) {
 			*ret = at;
 			return follow(memory, ret, o[FRAGMENT_SECTION]);
 		}
-		r = r < 0 ? r : read_word(memory, at + o[FRAGMENT_NEXT], &at);
+		r = read_word(memory, at + o[FRAGMENT_NEXT], &at);
+		if (r < 0)
+			return r;
 	}
-	return r < 0 ? r : -ESTALE;
+	return -ESTALE;
+}
+
+static int read_section(const uint32_t *o, const struct runtime_memory *memory, uint64_t address,
+			struct section *ret)
+{
+	const struct runtime_piece pieces[] = {
+		{address + o[SECTION_BEGIN], sizeof ret->begin, &ret->begin},
+		{address + o[SECTION_END], sizeof ret->end, &ret->end},
+		{address + o[SECTION_MODULE], sizeof ret->module, &ret->module},
+		{address + o[SECTION_HEAP], sizeof ret->heap, &ret->heap},
+		{address + o[SECTION_FLAGS], sizeof ret->flags, &ret->flags},
+	};
+
+	return memory->read(memory->context, pieces, sizeof pieces / sizeof *pieces);
 }
 
 static int find_section(const struct runtime_facts *facts, const struct runtime_memory *memory,
 			uint64_t code, struct section *ret)
 {
-	const uint32_t *o = facts->offsets;
-	uint64_t at;
-	int r = find_fragment(facts, memory, code, &at);
+	uint64_t address;
+	int r = find_fragment(facts, memory, code, &address);
 
-	r = r < 0 ? r : read_word(memory, at + o[SECTION_BEGIN], &ret->begin);
-	r = r < 0 ? r : read_word(memory, at + o[SECTION_END], &ret->end);
-	r = r < 0 ? r : read_word(memory, at + o[SECTION_MODULE], &ret->module);
-	r = r < 0 ? r : read_word(memory, at + o[SECTION_HEAP], &ret->heap);
-	r = r < 0 ? r : read_bytes(memory, at + o[SECTION_FLAGS], &ret->flags, 4);
-	if (r == 0 && (code < ret->begin || code >= ret->end || ret->flags & DOTNET_STUBS))
-		r = -ESTALE;
-	return r;
+	if (r < 0)
+		return r;
+	r = read_section(facts->offsets, memory, address, ret);
+	if (r < 0)
+		return r;
+	return code < ret->begin || code >= ret->end || ret->flags & DOTNET_STUBS ? -ESTALE : 0;
 }
 
 /* --- compiled at run time --- */
@@ -101,16 +122,20 @@ static int find_compiled(const struct runtime_facts *facts, const struct runtime
 	const uint32_t *o = facts->offsets;
 	uint64_t base, starts, distance;
 	uint32_t number;
-	int r = section->module || !section->heap ? -ESTALE : 0;
+	int r;
 
-	r = r < 0 ? r : read_word(memory, section->heap + o[HEAP_BASE], &base);
-	r = r < 0 ? r : read_word(memory, section->heap + o[HEAP_STARTS], &starts);
-	if (r == 0 && (code < base || code & 3))
-		r = -ESTALE;
+	if (section->module || !section->heap)
+		return -ESTALE;
+	r = read_word(memory, section->heap + o[HEAP_BASE], &base);
+	if (r < 0)
+		return r;
+	r = read_word(memory, section->heap + o[HEAP_STARTS], &starts);
+	if (r < 0)
+		return r;
+	if (code < base || code & 3)
+		return -ESTALE;
 	distance = code - base;
-	r = r < 0 ? r
-		  : read_bytes(memory, starts + distance / DOTNET_UNIT_BYTES * 4, &number,
-			       sizeof number);
+	r = read_bytes(memory, starts + distance / DOTNET_UNIT_BYTES * 4, &number, sizeof number);
 	if (r < 0)
 		return r;
 	if ((number & 15) >= DOTNET_FIRST_POINTER) {
@@ -124,9 +149,11 @@ static int find_compiled(const struct runtime_facts *facts, const struct runtime
 	}
 	*ret = code - 8;
 	r = follow(memory, ret, 0);
-	if (r == 0 && *ret <= DOTNET_MOST_STUB)
-		r = -ESTALE;
-	return r < 0 ? r : follow(memory, ret, o[HEADER_METHOD]);
+	if (r < 0)
+		return r;
+	if (*ret <= DOTNET_MOST_STUB)
+		return -ESTALE;
+	return follow(memory, ret, o[HEADER_METHOD]);
 }
 
 /* --- compiled ahead of time --- */
@@ -144,11 +171,19 @@ static int read_functions(const struct runtime_facts *facts, const struct runtim
 	uint64_t at = section->module;
 	int r = at ? follow(memory, &at, o[MODULE_COMPILED]) : -ESTALE;
 
-	r = r < 0 ? r : follow(memory, &at, o[COMPILED_WHOLE]);
+	if (r < 0)
+		return r;
+	r = follow(memory, &at, o[COMPILED_WHOLE]);
+	if (r < 0)
+		return r;
 	ret->methods = at + o[COMPILED_METHODS] + o[HASH_BUCKETS];
-	r = r < 0 ? r : read_word(memory, at + o[COMPILED_FUNCTIONS], &ret->list);
-	r = r < 0 ? r : read_bytes(memory, at + o[COMPILED_N], &ret->n, 4);
-	return r < 0 ? r : ret->n > MOST_FUNCTIONS ? -ESTALE : 0;
+	r = read_word(memory, at + o[COMPILED_FUNCTIONS], &ret->list);
+	if (r < 0)
+		return r;
+	r = read_bytes(memory, at + o[COMPILED_N], &ret->n, sizeof ret->n);
+	if (r < 0)
+		return r;
+	return ret->n > MOST_FUNCTIONS ? -ESTALE : 0;
 }
 
 /*
@@ -158,14 +193,17 @@ static int read_functions(const struct runtime_facts *facts, const struct runtim
 static int look_up(const struct runtime_memory *memory, const struct functions *functions,
 		   uint64_t start, uint64_t *ret)
 {
-	uint64_t buckets, size, words[2 * BUCKET_SLOTS];
-	uint32_t at = start >> 2, step;
+	uint64_t buckets, words[2 * BUCKET_SLOTS];
+	uint32_t at = start >> 2, step, size;
 	int r = read_word(memory, functions->methods, &buckets);
 
-	r = r < 0 ? r : read_bytes(memory, buckets, &size, 4);
-	size = (uint32_t)size;
-	if (r < 0 || size < 2 || size > MOST_BUCKETS)
-		return r < 0 ? r : -ESTALE;
+	if (r < 0)
+		return r;
+	r = read_bytes(memory, buckets, &size, sizeof size);
+	if (r < 0)
+		return r;
+	if (size < 2 || size > MOST_BUCKETS)
+		return -ESTALE;
 	step = 1 + ((uint32_t)(start >> 5) + 1) % (size - 1);
 	*ret = 0;
 	for (uint32_t i = 0; i < size && i < MOST_PROBES; i++, at += step) {
@@ -190,29 +228,38 @@ static int find_ready(const struct runtime_facts *facts, const struct runtime_me
 		      const struct section *section, uint64_t code, uint64_t *ret)
 {
 	struct functions functions;
-	uint32_t low = 0, high, begin = 0;
+	uint32_t low = 0, high, begin;
 	int r = read_functions(facts, memory, section, &functions);
 
-	for (high = r < 0 ? 0 : functions.n; low + 1 < high && r == 0;) {
+	if (r < 0)
+		return r;
+	high = functions.n;
+	while (low + 1 < high) {
 		uint32_t half = (low + high) / 2;
 
 		r = read_bytes(memory, functions.list + DOTNET_FUNCTION_SIZE * half, &begin, 4);
+		if (r < 0)
+			return r;
 		if (code - section->begin < begin)
 			high = half;
 		else
 			low = half;
 	}
 	*ret = 0;
-	for (uint32_t i = 0; r == 0 && !*ret; i++) {
+	for (uint32_t i = 0; !*ret; i++) {
 		if (i > low || i > MOST_FUNCLETS)
 			return -ESTALE;
 		r = read_bytes(memory, functions.list + DOTNET_FUNCTION_SIZE * (low - i), &begin,
 			       4);
-		if (r == 0 && i == 0 && section->begin + begin != code)
+		if (r < 0)
+			return r;
+		if (i == 0 && section->begin + begin != code)
 			return -ESTALE;
-		r = r < 0 ? r : look_up(memory, &functions, section->begin + begin, ret);
+		r = look_up(memory, &functions, section->begin + begin, ret);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 /* --- methods --- */
@@ -227,25 +274,34 @@ struct method {
 static int read_method(const uint32_t *o, const struct runtime_memory *memory, uint64_t address,
 		       struct method *ret)
 {
-	uint16_t own, kind, slot, range = 0;
+	uint16_t own, kind, slot, range;
 	uint8_t index;
+	const struct runtime_piece pieces[] = {
+		{address + o[METHOD_TOKEN], sizeof own, &own},
+		{address + o[METHOD_INDEX], sizeof index, &index},
+		{address + o[METHOD_SLOT], sizeof slot, &slot},
+		{address + o[METHOD_FLAGS], sizeof kind, &kind},
+	};
 	uint64_t chunk;
-	int r = address & 7 ? -ESTALE : read_bytes(memory, address + o[METHOD_TOKEN], &own, 2);
+	int r = address & 7 ? -ESTALE : memory->read(memory->context, pieces, 4);
 
-	*ret = (struct method){.address = address};
-	r = r < 0 ? r : read_bytes(memory, address + o[METHOD_INDEX], &index, 1);
-	r = r < 0 ? r : read_bytes(memory, address + o[METHOD_SLOT], &slot, 2);
-	r = r < 0 ? r : read_bytes(memory, address + o[METHOD_FLAGS], &kind, 2);
 	if (r < 0)
 		return r;
+	*ret = (struct method){
+		.address = address,
+		.own = own & ((1 << DOTNET_TOKEN_BITS) - 1),
+		.kind = kind & DOTNET_KIND_BITS,
+		.slot = slot,
+	};
 	chunk = address - 8 * (uint64_t)index - o[CHUNK_SIZE];
 	r = read_word(memory, chunk + o[CHUNK_TYPE], &ret->type);
-	r = r < 0 ? r : read_bytes(memory, chunk + o[CHUNK_TOKEN], &range, 2);
-	ret->own = own & ((1 << DOTNET_TOKEN_BITS) - 1);
+	if (r < 0)
+		return r;
+	r = read_bytes(memory, chunk + o[CHUNK_TOKEN], &range, sizeof range);
+	if (r < 0)
+		return r;
 	ret->token = (range & 0xfffu) << DOTNET_TOKEN_BITS | ret->own;
-	ret->kind = kind & DOTNET_KIND_BITS;
-	ret->slot = slot;
-	return r;
+	return 0;
 }
 
 /* Whether @type is one: its class leads back to it, or to the one that it was made of. */
@@ -254,12 +310,20 @@ static int verify_type(const uint32_t *o, const struct runtime_memory *memory, u
 	uint64_t whole = type, class;
 	int r = read_word(memory, type + o[TYPE_CLASS], &class);
 
-	if (r == 0 && class & 1) {
+	if (r < 0)
+		return r;
+	if (class & 1) {
 		whole = class & ~1ull;
 		r = read_word(memory, whole + o[TYPE_CLASS], &class);
+		if (r < 0)
+			return r;
+		if (class & 1)
+			return -ESTALE;
 	}
-	r = r < 0 ? r : class & 1 ? -ESTALE : follow(memory, &class, o[CLASS_TYPE]);
-	return r < 0 ? r : class == whole ? 0 : -ESTALE;
+	r = follow(memory, &class, o[CLASS_TYPE]);
+	if (r < 0)
+		return r;
+	return class == whole ? 0 : -ESTALE;
 }
 
 /* The name that was given at run time, and its part of the check. */
@@ -271,19 +335,23 @@ static int read_own_name(const uint32_t *o, const struct runtime_memory *memory,
 	size_t n = 0;
 	int r = follow(memory, &at, o[METHOD_NAME]);
 
-	for (bool ends = false; r == 0 && !ends && n < size - 1; n++) {
+	if (r < 0)
+		return r;
+	for (bool ends = false; !ends && n < size - 1; n++) {
 		r = read_bytes(memory, at + n, to + n, 1);
-		ends = r < 0 || !to[n];
+		if (r < 0)
+			return r;
+		ends = !to[n];
 		if (may_go && n < DOTNET_MOST_NAME)
 			*check = (*check + (uint8_t)to[n]) * DOTNET_SPREAD;
 	}
 	to[n] = '\0';
-	if (r == 0 && !*to)
-		r = -ESTALE;
+	if (!*to)
+		return -ESTALE;
 	for (; *to; to++)
 		if ((unsigned char)*to < ' ' || *to == 0x7f || *to == ';')
 			*to = '?';
-	return r;
+	return 0;
 }
 
 /* What the frame program reads of an assembly that may go. */
@@ -292,9 +360,13 @@ static int read_build(const struct runtime_memory *memory, uint64_t base, uint32
 	uint32_t at, stamp;
 	int r = read_bytes(memory, base + 0x3c, &at, sizeof at);
 
-	r = r < 0 ? r : read_bytes(memory, base + at + 8, &stamp, sizeof stamp);
-	*check ^= r < 0 ? 0 : stamp * DOTNET_SPREAD;
-	return r;
+	if (r < 0)
+		return r;
+	r = read_bytes(memory, base + at + 8, &stamp, sizeof stamp);
+	if (r < 0)
+		return r;
+	*check ^= stamp * DOTNET_SPREAD;
+	return 0;
 }
 
 static int name_method(const struct runtime_facts *facts, const struct runtime_memory *memory,
@@ -312,12 +384,23 @@ static int name_method(const struct runtime_facts *facts, const struct runtime_m
 		return read_own_name(o, memory, method, may_go, ret->name, sizeof ret->name / 4,
 				     check);
 	r = method->kind == KIND_ARRAY ? -ESTALE : verify_type(o, memory, method->type);
-	r = r < 0 ? r : read_bytes(memory, method->type + o[TYPE_TOKEN], &type, sizeof type);
-	r = r < 0 ? r : follow(memory, &base, o[TYPE_MODULE]);
-	r = r < 0 ? r : follow(memory, &base, o[MODULE_BASE]);
-	if (r == 0 && may_go)
+	if (r < 0)
+		return r;
+	r = read_bytes(memory, method->type + o[TYPE_TOKEN], &type, sizeof type);
+	if (r < 0)
+		return r;
+	r = follow(memory, &base, o[TYPE_MODULE]);
+	if (r < 0)
+		return r;
+	r = follow(memory, &base, o[MODULE_BASE]);
+	if (r < 0)
+		return r;
+	if (may_go) {
 		r = read_build(memory, base, check);
-	return r < 0 ? r : dotnet_metadata_name(memory, base, type >> 8, method->token, ret);
+		if (r < 0)
+			return r;
+	}
+	return dotnet_metadata_name(memory, base, type >> 8, method->token, ret);
 }
 
 /* The method that @frame is in, and its part of a check that is not its own. */
@@ -328,24 +411,28 @@ static int find_method(const struct runtime_facts *facts, const struct runtime_m
 	uint64_t address;
 	int r = find_section(facts, memory, frame->code, ret_section);
 
-	if (r == 0)
-		r = (frame->kind == DOTNET_READY ? find_ready : find_compiled)(
-			facts, memory, ret_section, frame->code, &address);
-	return r < 0 ? r : read_method(facts->offsets, memory, address, ret);
+	if (r < 0)
+		return r;
+	r = (frame->kind == DOTNET_READY ? find_ready : find_compiled)(facts, memory, ret_section,
+								       frame->code, &address);
+	if (r < 0)
+		return r;
+	return read_method(facts->offsets, memory, address, ret);
 }
 
 static int verify_check(const struct runtime_facts *facts, const struct runtime_memory *memory,
 			const struct section *section, const struct runtime_frame *frame,
 			uint32_t check)
 {
-	struct functions functions;
-	int r = 0;
-
 	if (frame->kind == DOTNET_READY) {
-		r = read_functions(facts, memory, section, &functions);
+		struct functions functions;
+		int r = read_functions(facts, memory, section, &functions);
+
+		if (r < 0)
+			return r;
 		check = functions.list >> 2;
 	}
-	return r < 0 ? r : check == frame->check ? 0 : -ESTALE;
+	return check == frame->check ? 0 : -ESTALE;
 }
 
 int dotnet_describe(const struct runtime_facts *facts, const struct runtime_memory *memory,
@@ -356,13 +443,19 @@ int dotnet_describe(const struct runtime_facts *facts, const struct runtime_memo
 	uint32_t check;
 	int r = find_method(facts, memory, frame, &section, &method);
 
-	r = r < 0 ? r
-		  : name_method(facts, memory, &method, section.flags & DOTNET_COLLECTIBLE, &check,
-				ret);
-	r = r < 0 ? r : verify_check(facts, memory, &section, frame, check);
-	r = r < 0 ? r : find_method(facts, memory, frame, &section, &again);
-	if (r < 0 || memcmp(&method, &again, sizeof method) != 0)
-		return r < 0 ? r : -ESTALE;
+	if (r < 0)
+		return r;
+	r = name_method(facts, memory, &method, section.flags & DOTNET_COLLECTIBLE, &check, ret);
+	if (r < 0)
+		return r;
+	r = verify_check(facts, memory, &section, frame, check);
+	if (r < 0)
+		return r;
+	r = find_method(facts, memory, frame, &section, &again);
+	if (r < 0)
+		return r;
+	if (memcmp(&method, &again, sizeof method) != 0)
+		return -ESTALE;
 	ret->is_compiled = true;
 	return 0;
 }
