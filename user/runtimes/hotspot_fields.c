@@ -59,12 +59,18 @@ static int open_list(const struct runtime_facts *facts, const struct runtime_mem
 	uint64_t array;
 	int r = hotspot_read(memory, class + o[CLASS_FIELDS], &array, sizeof array);
 
+	if (r < 0)
+		return r;
 	*ret = (struct field_list){.facts = facts, .memory = memory};
-	r = r < 0 ? r : hotspot_read(memory, class + o[CLASS_POOL], &ret->pool, sizeof ret->pool);
-	r = r < 0 ? r : hotspot_read(memory, array, &ret->n, sizeof ret->n);
-	if (r == 0 && (!ret->n || ret->n > sizeof ret->bytes))
-		r = -ESTALE;
-	r = r < 0 ? r : hotspot_read(memory, array + 4, ret->bytes, ret->n);
+	r = hotspot_read(memory, class + o[CLASS_POOL], &ret->pool, sizeof ret->pool);
+	if (r < 0)
+		return r;
+	r = hotspot_read(memory, array, &ret->n, sizeof ret->n);
+	if (r < 0)
+		return r;
+	if (!ret->n || ret->n > sizeof ret->bytes)
+		return -ESTALE;
+	r = hotspot_read(memory, array + 4, ret->bytes, ret->n);
 	if (r < 0)
 		return r;
 	ret->left = next_number(ret);
@@ -100,7 +106,9 @@ static int next_field(struct field_list *list, struct field *ret)
 	if (access & ACCESS_STATIC)
 		return next_field(list, ret);
 	r = hotspot_read(list->memory, list->pool + o[POOL_SIZE] + 8 * (uint64_t)name, &symbol, 8);
-	r = r < 0 ? r : hotspot_name(o, list->memory, symbol & ~1ULL, ret->name, sizeof ret->name);
+	if (r < 0)
+		return r;
+	r = hotspot_name(o, list->memory, symbol & ~1ULL, ret->name, sizeof ret->name);
 	return r < 0 ? r : 1;
 }
 
@@ -119,16 +127,18 @@ static int find_wanted(const struct runtime_facts *facts, const struct runtime_m
 	size_t found = 0;
 	int r = open_list(facts, memory, class, &list);
 
-	while (r == 0 && (r = next_field(&list, &field)) > 0) {
+	if (r < 0)
+		return r;
+	while ((r = next_field(&list, &field)) > 0)
 		for (size_t i = 0; i < n; i++)
 			if (wanted[i].name ? strcmp(wanted[i].name, field.name) == 0
 					   : !*field.name && wanted[i].injected == field.injected) {
 				ret[wanted[i].to] = field.offset;
 				found++;
 			}
-		r = 0;
-	}
-	return r < 0 ? r : found == n ? 0 : -ENOENT;
+	if (r < 0)
+		return r;
+	return found == n ? 0 : -ENOENT;
 }
 
 static int find_continuation(const struct runtime_facts *facts, const struct runtime_memory *memory,
@@ -139,8 +149,10 @@ static int find_continuation(const struct runtime_facts *facts, const struct run
 						     {"tail", 0, CONTINUATION_TAIL}};
 	int r = find_wanted(facts, memory, class, wanted, 2, ret);
 
+	if (r < 0)
+		return r;
 	ret[REFERENCE_BYTES] = ret[CONTINUATION_TAIL] - ret[REFERENCE_BYTES];
-	return r == 0 && ret[REFERENCE_BYTES] != 4 && ret[REFERENCE_BYTES] != 8 ? -ENOENT : r;
+	return ret[REFERENCE_BYTES] == 4 || ret[REFERENCE_BYTES] == 8 ? 0 : -ENOENT;
 }
 
 static int find_chunk(const struct runtime_facts *facts, const struct runtime_memory *memory,
@@ -156,10 +168,13 @@ static int find_chunk(const struct runtime_facts *facts, const struct runtime_me
 	int r = find_wanted(facts, memory, class, wanted, sizeof wanted / sizeof *wanted, ret);
 	uint32_t layout;
 
-	r = r < 0 ? r : hotspot_read(memory, class + facts->offsets[CLASS_LAYOUT], &layout, 4);
-	if (r == 0)
-		ret[CHUNK_STACK] = layout & ~7u; /* the last bits say how they are made */
-	return r;
+	if (r < 0)
+		return r;
+	r = hotspot_read(memory, class + facts->offsets[CLASS_LAYOUT], &layout, sizeof layout);
+	if (r < 0)
+		return r;
+	ret[CHUNK_STACK] = layout & ~7u; /* the last bits say how they are made */
+	return 0;
 }
 
 /* The classes @ret, by name; 0: not among them. Returns -EAGAIN before there are classes. */
@@ -172,16 +187,22 @@ static int find_classes(const struct runtime_facts *facts, const struct runtime_
 	char name[NAME_BYTES];
 	int r = hotspot_read(memory, o[CLASSES] + memory->bias, classes, sizeof classes);
 
-	for (size_t i = 0; i < MOST_CLASSES && r == 0 && !(ret[0] && ret[1]); i++) {
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < MOST_CLASSES && !(ret[0] && ret[1]); i++) {
 		if (!classes[i])
 			return -EAGAIN;
 		r = hotspot_read(memory, classes[i] + o[CLASS_NAME], &symbol, sizeof symbol);
-		r = r < 0 ? r : hotspot_name(o, memory, symbol, name, sizeof name);
-		for (size_t k = 0; k < 2 && r == 0; k++)
+		if (r < 0)
+			return r;
+		r = hotspot_name(o, memory, symbol, name, sizeof name);
+		if (r < 0)
+			return r;
+		for (size_t k = 0; k < 2; k++)
 			if (strcmp(name, names[k]) == 0)
 				ret[k] = classes[i];
 	}
-	return r < 0 ? r : ret[0] && ret[1] ? 0 : -ENOENT;
+	return ret[0] && ret[1] ? 0 : -ENOENT;
 }
 
 void hotspot_find_chunks(struct runtime_facts *facts, const struct runtime_memory *memory)
@@ -192,8 +213,7 @@ void hotspot_find_chunks(struct runtime_facts *facts, const struct runtime_memor
 
 	facts->is_early = r == -EAGAIN;
 	whole.is_early = 0;
-	r = r < 0 ? r : find_continuation(facts, memory, classes[0], whole.offsets);
-	r = r < 0 ? r : find_chunk(facts, memory, classes[1], whole.offsets);
-	if (r == 0 && hotspot_is_sound(&whole))
+	if (r == 0 && find_continuation(facts, memory, classes[0], whole.offsets) == 0 &&
+	    find_chunk(facts, memory, classes[1], whole.offsets) == 0 && hotspot_is_sound(&whole))
 		*facts = whole;
 }

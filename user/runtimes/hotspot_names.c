@@ -74,8 +74,10 @@ static int read_symbol(const uint32_t *o, const struct runtime_memory *memory, u
 		memcpy(ret->text, bytes + o[SYMBOL_BODY], n);
 	else
 		r = hotspot_read(memory, address + o[SYMBOL_BODY], ret->text, n);
+	if (r < 0)
+		return r;
 	ret->text[n] = '\0';
-	return r < 0 ? r : strlen(ret->text) == n && is_printable(ret->text) ? 0 : -ESTALE;
+	return strlen(ret->text) == n && is_printable(ret->text) ? 0 : -ESTALE;
 }
 
 int hotspot_name(const uint32_t *o, const struct runtime_memory *memory, uint64_t address, char *to,
@@ -84,9 +86,10 @@ int hotspot_name(const uint32_t *o, const struct runtime_memory *memory, uint64_
 	struct symbol symbol;
 	int r = read_symbol(o, memory, address, &symbol);
 
-	if (r == 0)
-		snprintf(to, size, "%s", symbol.text);
-	return r;
+	if (r < 0)
+		return r;
+	snprintf(to, size, "%s", symbol.text);
+	return 0;
 }
 
 /* All that is read of one method. */
@@ -111,7 +114,9 @@ static int read_constant(const uint32_t *o, const struct runtime_memory *memory,
 	uint8_t bytes[HEADER_BYTES];
 	int r = hotspot_read(memory, address + o[METHOD_CONST], &ret->constant, 8);
 
-	r = r < 0 ? r : hotspot_read(memory, ret->constant, bytes, o[CONST_SIZE]);
+	if (r < 0)
+		return r;
+	r = hotspot_read(memory, ret->constant, bytes, o[CONST_SIZE]);
 	if (r < 0)
 		return r;
 	ret->pool = word_at(bytes, o[CONST_POOL]);
@@ -127,10 +132,12 @@ static int read_method(const uint32_t *o, const struct runtime_memory *memory, u
 {
 	uint8_t pool[HEADER_BYTES];
 	uint64_t class, slot;
-	uint32_t name = 0, length, source;
+	uint32_t name, length, source;
 	int r = read_constant(o, memory, address, ret, &name);
 
-	r = r < 0 ? r : hotspot_read(memory, ret->pool, pool, o[POOL_SIZE]);
+	if (r < 0)
+		return r;
+	r = hotspot_read(memory, ret->pool, pool, o[POOL_SIZE]);
 	if (r < 0)
 		return r;
 	length = word_at(pool, o[POOL_LENGTH]);
@@ -138,14 +145,21 @@ static int read_method(const uint32_t *o, const struct runtime_memory *memory, u
 	if (!name || name >= length)
 		return -ESTALE;
 	r = read_slot(o, memory, ret->pool, name, &ret->name_slot);
-	r = r < 0 ? r : read_symbol(o, memory, ret->name_slot & ~1ULL, &ret->name);
-	r = r < 0 ? r
-		  : hotspot_read(memory, word_at(pool, o[POOL_CLASS]) + o[CLASS_NAME], &class, 8);
-	r = r < 0 ? r : read_symbol(o, memory, class, &ret->class);
-	ret->has_source = r == 0 && source && source < length &&
+	if (r < 0)
+		return r;
+	r = read_symbol(o, memory, ret->name_slot & ~1ULL, &ret->name);
+	if (r < 0)
+		return r;
+	r = hotspot_read(memory, word_at(pool, o[POOL_CLASS]) + o[CLASS_NAME], &class, 8);
+	if (r < 0)
+		return r;
+	r = read_symbol(o, memory, class, &ret->class);
+	if (r < 0)
+		return r;
+	ret->has_source = source && source < length &&
 			  read_slot(o, memory, ret->pool, source, &slot) == 0 &&
 			  read_symbol(o, memory, slot & ~1ULL, &ret->source) == 0;
-	return r;
+	return 0;
 }
 
 /* As the text makes it: hotspot.c, write_check(). */
@@ -261,23 +275,19 @@ static int describe_interpreted(const struct runtime_facts *facts,
 	struct method method, again;
 	int r = read_method(o, memory, frame->code, &method);
 
-	if (r == 0 && check_of(&method) != frame->check)
-		r = -ESTALE;
 	if (r < 0)
 		return r;
+	if (check_of(&method) != frame->check)
+		return -ESTALE;
 	put_name(&method, ret->name, sizeof ret->name);
 	put_file(&method, ret->file, sizeof ret->file);
 	r = read_lines(o, memory, &method, &ret->lines, &ret->n_lines);
-	if (r == 0)
-		r = read_method(o, memory, frame->code, &again);
-	if (r == 0 && check_of(&again) != frame->check)
-		r = -ESTALE;
-	if (r < 0) {
-		free(ret->lines);
-		ret->lines = NULL;
-		ret->n_lines = 0;
-	}
-	return r;
+	if (r < 0)
+		return r;
+	r = read_method(o, memory, frame->code, &again);
+	if (r < 0)
+		return r;
+	return check_of(&again) == frame->check ? 0 : -ESTALE;
 }
 
 /* Reads what a method at @place is called. Errors: -ENOMEM, those of memory. */
@@ -291,7 +301,9 @@ static int describe_place(const struct runtime_facts *facts, const struct runtim
 	uint8_t *lines;
 	int r = read_method(o, memory, place->method, &method);
 
-	r = r < 0 ? r : read_lines(o, memory, &method, &lines, &n_lines);
+	if (r < 0)
+		return r;
+	r = read_lines(o, memory, &method, &lines, &n_lines);
 	if (r < 0)
 		return r;
 	put_name(&method, name, size);
@@ -347,6 +359,9 @@ static int add_inlined(const struct runtime_facts *facts, const struct runtime_m
 	return to->name && to->file ? 0 : -ENOMEM;
 }
 
+/* What enters a virtual thread. Walks that come from its chunks don't see it. */
+#define ENTRY "jdk.internal.vm.Continuation.enterSpecial"
+
 static int describe_compiled(const struct runtime_facts *facts, const struct runtime_memory *memory,
 			     const struct runtime_frame *frame, struct runtime_code *ret)
 {
@@ -364,19 +379,20 @@ static int describe_compiled(const struct runtime_facts *facts, const struct run
 	}
 	r = describe_place(facts, memory, &places[n - 1], ret->name, ret->file, sizeof ret->name,
 			   &ret->line);
-	if (r == 0 && n > 1) {
+	if (r < 0)
+		return r;
+	ret->is_hidden = strcmp(ret->name, ENTRY) == 0;
+	if (n > 1) {
 		ret->inlined = calloc(n - 1, sizeof *ret->inlined);
-		r = ret->inlined ? 0 : -ENOMEM;
+		if (!ret->inlined)
+			return -ENOMEM;
 	}
-	for (int i = 0; i + 1 < n && r == 0; i++)
+	for (int i = 0; i + 1 < n; i++) {
 		r = add_inlined(facts, memory, &places[i], ret);
-	r = r < 0 ? r : identify(facts->offsets, memory, frame, &identity);
-	if (r < 0) {
-		runtime_inlined_free(ret->inlined, ret->n_inlined);
-		ret->inlined = NULL;
-		ret->n_inlined = 0;
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return identify(facts->offsets, memory, frame, &identity);
 }
 
 static int describe_stub(const struct runtime_facts *facts, const struct runtime_memory *memory,
@@ -386,9 +402,11 @@ static int describe_stub(const struct runtime_facts *facts, const struct runtime
 	uint64_t at;
 	int r = hotspot_read(memory, frame->code + facts->offsets[BLOB_NAME], &at, 8);
 
-	if (r == 0 && (uint32_t)at != frame->check)
-		r = -ESTALE;
-	r = r < 0 ? r : hotspot_read(memory, at, name, sizeof name - 1);
+	if (r < 0)
+		return r;
+	if ((uint32_t)at != frame->check)
+		return -ESTALE;
+	r = hotspot_read(memory, at, name, sizeof name - 1);
 	if (r < 0)
 		return r;
 	if (!*name || !is_printable(name))
@@ -397,9 +415,6 @@ static int describe_stub(const struct runtime_facts *facts, const struct runtime
 	return 0;
 }
 
-/* What enters a virtual thread. Walks that come from its chunks don't see it. */
-#define ENTRY "jdk.internal.vm.Continuation.enterSpecial"
-
 int hotspot_describe(const struct runtime_facts *facts, const struct runtime_memory *memory,
 		     const struct runtime_frame *frame, struct runtime_code *ret)
 {
@@ -407,10 +422,12 @@ int hotspot_describe(const struct runtime_facts *facts, const struct runtime_mem
 
 	ret->is_compiled = frame->kind != HOTSPOT_INTERPRETED;
 	if (frame->kind == HOTSPOT_INTERPRETED)
-		return describe_interpreted(facts, memory, frame, ret);
-	if (frame->kind == HOTSPOT_STUB)
-		return describe_stub(facts, memory, frame, ret);
-	r = describe_compiled(facts, memory, frame, ret);
-	ret->is_hidden = r == 0 && strcmp(ret->name, ENTRY) == 0;
+		r = describe_interpreted(facts, memory, frame, ret);
+	else if (frame->kind == HOTSPOT_STUB)
+		r = describe_stub(facts, memory, frame, ret);
+	else
+		r = describe_compiled(facts, memory, frame, ret);
+	if (r < 0)
+		runtime_code_done(ret);
 	return r;
 }

@@ -109,10 +109,16 @@ static int read_symbols(struct elf_file *elf, uint64_t arrays[static N_SYMBOLS])
 	};
 	int r = elf_find_symbols(elf, symbols, N_SYMBOLS);
 
-	for (size_t i = 0; i < N_SYMBOLS && r >= 0; i++)
-		r = symbols[i].address ? elf_find_relocated(elf, symbols[i].address, &arrays[i], 8)
-				       : -ENOENT;
-	return r;
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < N_SYMBOLS; i++) {
+		if (!symbols[i].address)
+			return -ENOENT;
+		r = elf_find_relocated(elf, symbols[i].address, &arrays[i], 8);
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 /* The array at @address, as much of it as may be, in *@ret: the caller frees it. */
@@ -152,7 +158,7 @@ static bool read_name(const struct elf_file *elf, uint64_t address, char to[stat
 }
 
 /* Facts while they are found; has[]: which were. */
-struct finding {
+struct layout_search {
 	const struct elf_file *elf;
 	struct runtime_facts *facts;
 	uint64_t version_at;
@@ -160,60 +166,64 @@ struct finding {
 };
 
 /* The @i'th entry. */
-static void consider_field(struct finding *finding, const char *type, const char *field, size_t i,
-			   const struct field_entry *entry)
+static void consider_field(struct layout_search *search, const char *type, const char *field,
+			   size_t i, const struct field_entry *entry)
 {
 	bool is_static = entry->is_static;
 	uint64_t value = is_static ? entry->address : i + 1;
 
 	if (is_static && strcmp(type, "Abstract_VM_Version") == 0 &&
 	    strcmp(field, "_vm_major_version") == 0)
-		finding->version_at = value;
+		search->version_at = value;
 	for (size_t k = 0; k < N_FIELDS; k++)
 		if (strcmp(fields[k].type, type) == 0 && strcmp(fields[k].field, field) == 0 &&
 		    is_static == (fields[k].to < N_HOTSPOT_ADDRESSES) && value <= INT32_MAX) {
-			finding->facts->offsets[fields[k].to] = value;
-			finding->has[fields[k].to] = true;
+			search->facts->offsets[fields[k].to] = value;
+			search->has[fields[k].to] = true;
 		}
 }
 
-static int find_fields(struct finding *finding, uint64_t array)
+static int find_fields(struct layout_search *search, uint64_t array)
 {
 	_cleanup_free_ uint8_t *entries = NULL;
 	char type[NAME_MAX_BYTES], field[NAME_MAX_BYTES];
 	struct field_entry entry;
 	size_t n;
-	int r = read_array(finding->elf, array, &entries, &n);
+	int r = read_array(search->elf, array, &entries, &n);
 
-	for (size_t at = 0; r >= 0 && at + sizeof entry <= n; at += sizeof entry) {
+	if (r < 0)
+		return r;
+	for (size_t at = 0; at + sizeof entry <= n; at += sizeof entry) {
 		memcpy(&entry, entries + at, sizeof entry);
-		if (!read_name(finding->elf, entry.type, type))
+		if (!read_name(search->elf, entry.type, type))
 			break;
-		if (read_name(finding->elf, entry.field, field))
-			consider_field(finding, type, field, at / sizeof entry, &entry);
+		if (read_name(search->elf, entry.field, field))
+			consider_field(search, type, field, at / sizeof entry, &entry);
 	}
-	return r;
+	return 0;
 }
 
-static int find_sizes(struct finding *finding, uint64_t array)
+static int find_sizes(struct layout_search *search, uint64_t array)
 {
 	_cleanup_free_ uint8_t *entries = NULL;
 	char type[NAME_MAX_BYTES];
 	struct type_entry entry;
 	size_t n;
-	int r = read_array(finding->elf, array, &entries, &n);
+	int r = read_array(search->elf, array, &entries, &n);
 
-	for (size_t at = 0; r >= 0 && at + sizeof entry <= n; at += sizeof entry) {
+	if (r < 0)
+		return r;
+	for (size_t at = 0; at + sizeof entry <= n; at += sizeof entry) {
 		memcpy(&entry, entries + at, sizeof entry);
-		if (!read_name(finding->elf, entry.type, type))
+		if (!read_name(search->elf, entry.type, type))
 			break;
 		for (size_t i = 0; i < N_SIZES; i++)
 			if (strcmp(sizes[i].type, type) == 0) {
-				finding->facts->offsets[sizes[i].to] = entry.size;
-				finding->has[sizes[i].to] = true;
+				search->facts->offsets[sizes[i].to] = entry.size;
+				search->has[sizes[i].to] = true;
 			}
 	}
-	return r;
+	return 0;
 }
 
 /* Versions that were held against what they say of their own stacks. */
@@ -222,38 +232,50 @@ static bool is_known(uint32_t major)
 	return major == 17 || major == 21 || major == 25;
 }
 
-static uint32_t problem_of(const struct finding *finding)
+static uint32_t problem_of(const struct layout_search *search)
 {
-	uint32_t major = finding->facts->version >> 8;
+	uint32_t major = search->facts->version >> 8;
 
 	if (!is_known(major))
 		return RUNTIME_VERSION;
 	for (size_t i = 0; i < N_FIELDS; i++)
 		if (major >= fields[i].from && major <= fields[i].until &&
-		    !finding->has[fields[i].to])
+		    !search->has[fields[i].to])
 			return RUNTIME_LAYOUT;
 	for (size_t i = 0; i < N_SIZES; i++)
-		if (!finding->has[sizes[i].to])
+		if (!search->has[sizes[i].to])
 			return RUNTIME_LAYOUT;
 	return RUNTIME_FINE;
 }
 
+/* Errors: -ENOENT, as of read_symbols(); -ENOMEM; others: they make no sense. */
+static int read_arrays(struct elf_file *elf, struct layout_search *search,
+		       uint64_t arrays[static N_SYMBOLS])
+{
+	int r = read_symbols(elf, arrays);
+
+	if (r < 0)
+		return r;
+	r = find_fields(search, arrays[FIELDS]);
+	if (r < 0)
+		return r;
+	return find_sizes(search, arrays[TYPES]);
+}
+
 int hotspot_find_offsets(struct elf_file *elf, struct runtime_facts *ret)
 {
-	struct finding finding = {elf, ret};
+	struct layout_search search = {elf, ret};
 	uint64_t arrays[N_SYMBOLS] = {};
 	uint32_t version = 0;
-	int r = read_symbols(elf, arrays);
+	int r = read_arrays(elf, &search, arrays);
 
 	if (r == -ENOENT) {
 		ret->runtime = 0;
 		return 0;
 	}
-	r = r < 0 ? r : find_fields(&finding, arrays[FIELDS]);
-	r = r < 0 ? r : find_sizes(&finding, arrays[TYPES]);
 	if (r == -ENOMEM)
 		return r;
-	if (r < 0 || elf_find_bytes(elf, finding.version_at, &version, sizeof version) < 0 ||
+	if (r < 0 || elf_find_bytes(elf, search.version_at, &version, sizeof version) < 0 ||
 	    version > UINT8_MAX) {
 		ret->problem = RUNTIME_LAYOUT;
 		return 0;
@@ -261,7 +283,7 @@ int hotspot_find_offsets(struct elf_file *elf, struct runtime_facts *ret)
 	ret->version = HOTSPOT(version);
 	ret->type = arrays[FIELDS];
 	ret->is_partial = 1;
-	ret->problem = elf->machine == EM_X86_64 ? problem_of(&finding) : RUNTIME_BUILD;
+	ret->problem = elf->machine == EM_X86_64 ? problem_of(&search) : RUNTIME_BUILD;
 	return 0;
 }
 
@@ -303,9 +325,11 @@ int hotspot_complete(struct runtime_facts *facts, const struct runtime_memory *m
 {
 	int r = facts->is_partial ? find_offsets(facts, memory) : 0;
 
-	if (r == 0 && facts->offsets[CLASSES] && hotspot_is_sound(facts))
+	if (r < 0)
+		return r;
+	if (facts->offsets[CLASSES] && hotspot_is_sound(facts))
 		hotspot_find_chunks(facts, memory);
-	return r;
+	return 0;
 }
 
 #define MOST_OFFSET 4096
