@@ -26,20 +26,23 @@ static int consider(const struct v8_heap *heap, uint64_t address, uint64_t pc, s
 {
 	const uint32_t *o = heap->o;
 	uint32_t type = o[TYPE_STREAM] ? o[TYPE_STREAM] : o[TYPE_CODE];
-	int r = 0;
+	int r;
 
 	if (v8_type(heap, address + 1) != (int)type)
 		return -ESTALE;
 	ret->pointer = address + 1;
 	ret->start = address + o[o[TYPE_STREAM] ? STREAM_START : CODE_START];
-	if (o[TYPE_STREAM])
+	if (o[TYPE_STREAM]) {
 		r = v8_word(heap, address + 1, o[STREAM_CODE], &ret->pointer);
-	if (r == 0 && v8_type(heap, ret->pointer) != (int)o[TYPE_CODE])
-		r = -ESTALE;
-	r = r < 0 ? r : v8_read(heap, ret->pointer - 1 + o[CODE_SIZE], &ret->size, 4);
-	if (r == 0 && (pc < ret->start || pc - ret->start > ret->size))
-		r = -ESTALE;
-	return r;
+		if (r < 0)
+			return r;
+	}
+	if (v8_type(heap, ret->pointer) != (int)o[TYPE_CODE])
+		return -ESTALE;
+	r = v8_read(heap, ret->pointer - 1 + o[CODE_SIZE], &ret->size, 4);
+	if (r < 0)
+		return r;
+	return pc < ret->start || pc - ret->start > ret->size ? -ESTALE : 0;
 }
 
 static int find_code(const struct v8_heap *heap, uint64_t pc, struct code *ret)
@@ -94,14 +97,25 @@ static int find_tables(const struct v8_heap *heap, const struct code *code, stru
 	uint64_t data;
 	int r = v8_read(heap, code->pointer - 1 + o[CODE_FLAGS], &flags, sizeof flags);
 
-	if (r == 0 && (flags & FLAGS_KIND) <= o[CODE_BASELINE])
-		r = -ESTALE;
-	r = r < 0 ? r : v8_word(heap, code->pointer, o[CODE_DEOPTIMIZATION], &data);
-	r = r < 0 ? r : v8_word(heap, data, ELEMENT_AT(o[KNOWN_LITERALS]), &ret->functions);
-	r = r < 0 ? r : v8_word(heap, data, ELEMENT_AT(o[KNOWN_SHARED]), &ret->shared);
-	if (r == 0 && v8_type(heap, ret->shared) != (int)o[TYPE_SHARED])
+	if (r < 0)
+		return r;
+	if ((flags & FLAGS_KIND) <= o[CODE_BASELINE])
+		return -ESTALE;
+	r = v8_word(heap, code->pointer, o[CODE_DEOPTIMIZATION], &data);
+	if (r < 0)
+		return r;
+	r = v8_word(heap, data, ELEMENT_AT(o[KNOWN_LITERALS]), &ret->functions);
+	if (r < 0)
+		return r;
+	r = v8_word(heap, data, ELEMENT_AT(o[KNOWN_SHARED]), &ret->shared);
+	if (r < 0)
+		return r;
+	if (v8_type(heap, ret->shared) != (int)o[TYPE_SHARED]) {
 		r = v8_word(heap, ret->shared, WRAPPED_AT, &ret->shared);
-	return r < 0 ? r : v8_word(heap, data, ELEMENT_AT(o[KNOWN_INLININGS]), &ret->inlinings);
+		if (r < 0)
+			return r;
+	}
+	return v8_word(heap, data, ELEMENT_AT(o[KNOWN_INLININGS]), &ret->inlinings);
 }
 
 /* The @i'th inlining: the function and where it was called. */
@@ -112,24 +126,26 @@ static int read_inlining(const struct v8_heap *heap, const struct tables *tables
 	int r = v8_word(heap, tables->inlinings, 8, &length);
 	int32_t number;
 
-	if (r == 0 && (!V8_IS_NUMBER(length) || V8_NUMBER(length) / INLINING_BYTES <= i ||
-		       i >= MOST_INLININGS))
-		r = -ESTALE;
-	r = r < 0 ? r
-		  : v8_read(heap, tables->inlinings - 1 + ELEMENT_AT(2 * (uint64_t)i), words,
-			    sizeof words);
+	if (r < 0)
+		return r;
+	if (!V8_IS_NUMBER(length) || V8_NUMBER(length) / INLINING_BYTES <= i || i >= MOST_INLININGS)
+		return -ESTALE;
+	r = v8_read(heap, tables->inlinings - 1 + ELEMENT_AT(2 * (uint64_t)i), words, sizeof words);
 	if (r < 0)
 		return r;
 	number = (int32_t)words[1];
 	*ret_position = words[0];
 	r = v8_word(heap, tables->functions, 8, &length);
-	if (r == 0 && (!V8_IS_NUMBER(length) || number < 0 || number >= V8_NUMBER(length)))
-		r = -ESTALE;
-	r = r < 0 ? r
-		  : v8_read(heap, tables->functions - 1 + ELEMENT_AT((uint64_t)number), ret_shared,
-			    sizeof *ret_shared);
+	if (r < 0)
+		return r;
+	if (!V8_IS_NUMBER(length) || number < 0 || number >= V8_NUMBER(length))
+		return -ESTALE;
+	r = v8_read(heap, tables->functions - 1 + ELEMENT_AT((uint64_t)number), ret_shared,
+		    sizeof *ret_shared);
+	if (r < 0)
+		return r;
 	*ret_shared &= ~2ULL; /* a weak one */
-	return r;
+	return 0;
 }
 
 /* The place of the call that returns to @offset. */
@@ -138,9 +154,11 @@ static int find_place(const struct v8_heap *heap, const struct code *code, uint3
 {
 	struct v8_place places[MOST_PLACES];
 	uint64_t table;
-	int n = v8_word(heap, code->pointer, heap->o[CODE_POSITIONS], &table), found = -1;
+	int n, found = -1, r = v8_word(heap, code->pointer, heap->o[CODE_POSITIONS], &table);
 
-	n = n < 0 ? n : v8_places(heap, table, places, MOST_PLACES);
+	if (r < 0)
+		return r;
+	n = v8_places(heap, table, places, MOST_PLACES);
 	for (int i = 0; i < n && places[i].offset < offset; i++)
 		found = i;
 	if (found < 0)
@@ -157,7 +175,9 @@ int v8_find_inlined(const struct v8_heap *heap, uint64_t pc, struct v8_inlined *
 	int n = 0, r = find_code(heap, pc, &code);
 	uint64_t position;
 
-	r = r < 0 ? r : find_tables(heap, &code, &tables);
+	if (r < 0)
+		return r;
+	r = find_tables(heap, &code, &tables);
 	if (r < 0)
 		return r;
 	find_place(heap, &code, pc - code.start, &place);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/system.h"
 #include "runtimes/v8.h"
 
 static uint64_t word_at(const uint8_t *bytes, uint32_t at)
@@ -24,12 +25,14 @@ static uint64_t word_at(const uint8_t *bytes, uint32_t at)
 /* Where what follows the variables of @scope is, less the address of the first. */
 static int find_tail(const struct v8_heap *heap, uint64_t scope, uint64_t *ret)
 {
-	int r = v8_word(heap, scope, 8 * V8_SCOPE_LOCALS, ret);
-	uint32_t n = V8_NUMBER(*ret);
+	uint64_t word, n;
+	int r = v8_word(heap, scope, 8 * V8_SCOPE_LOCALS, &word);
 
-	*ret = 8 * ((uint64_t)heap->o[SCOPE_NAMES] + 1 +
-		    (n < V8_SCOPE_MOST_NAMES ? 2 * (uint64_t)n : n + 1ULL));
-	return r;
+	if (r < 0)
+		return r;
+	n = (uint32_t)V8_NUMBER(word);
+	*ret = 8 * ((uint64_t)heap->o[SCOPE_NAMES] + 1 + (n < V8_SCOPE_MOST_NAMES ? 2 * n : n + 1));
+	return 0;
 }
 
 /* The hash and the length of a string, if there is one. */
@@ -46,14 +49,24 @@ static int hash_name(const struct v8_heap *heap, uint64_t scope, uint32_t *ret)
 	uint64_t at, hash;
 	int r = find_tail(heap, scope, &at);
 
-	r = r < 0 ? r : v8_read(heap, scope - 1 + at, &tail, sizeof tail);
-	if (r == 0 && V8_RANGE_IS_FIRST(heap->o))
-		r = v8_read(heap, scope - 1 + 8 * V8_SCOPE_RANGE, &tail.start, 16);
-	r = r < 0 ? r : read_string_hash(heap, tail.name, &hash);
-	if (r == 0 && !(hash >> 32))
-		r = read_string_hash(heap, tail.inferred, &hash);
 	if (r < 0)
 		return r;
+	r = v8_read(heap, scope - 1 + at, &tail, sizeof tail);
+	if (r < 0)
+		return r;
+	if (V8_RANGE_IS_FIRST(heap->o)) {
+		r = v8_read(heap, scope - 1 + 8 * V8_SCOPE_RANGE, &tail.start, 16);
+		if (r < 0)
+			return r;
+	}
+	r = read_string_hash(heap, tail.name, &hash);
+	if (r < 0)
+		return r;
+	if (!(hash >> 32)) {
+		r = read_string_hash(heap, tail.inferred, &hash);
+		if (r < 0)
+			return r;
+	}
 	hash ^= hash >> 32;
 	hash ^= (tail.start >> 32) * V8_SPREAD;
 	*ret = (uint32_t)(hash + (tail.end >> 32)) * V8_SPREAD_2;
@@ -66,8 +79,8 @@ int v8_shared(const struct v8_heap *heap, uint64_t pointer, struct v8_shared *re
 {
 	const uint32_t *o = heap->o;
 	uint8_t bytes[SHARED_BYTES];
-	uint32_t literal, name = 0;
-	uint64_t id = 0;
+	uint32_t literal, name;
+	uint64_t id;
 	int r;
 
 	if (!V8_IS_POINTER(pointer) || v8_type(heap, pointer) != (int)o[TYPE_SHARED])
@@ -87,9 +100,13 @@ int v8_shared(const struct v8_heap *heap, uint64_t pointer, struct v8_shared *re
 	if (!ret->has_script)
 		return 0;
 	r = v8_word(heap, ret->script, o[SCRIPT_ID], &id);
-	r = r < 0 ? r : hash_name(heap, ret->name, &name);
+	if (r < 0)
+		return r;
+	r = hash_name(heap, ret->name, &name);
+	if (r < 0)
+		return r;
 	ret->identity = (uint32_t)(id >> 32) * (uint32_t)V8_SPREAD ^ literal ^ name;
-	return r;
+	return 0;
 }
 
 /* --- names --- */
@@ -135,18 +152,26 @@ static int scan_scope(const struct v8_heap *heap, const uint64_t *words, char *n
 static int scope_name(const struct v8_heap *heap, uint64_t scope, char *name, size_t size,
 		      int32_t *ret_start)
 {
-	uint64_t words[SCOPE_TAIL], at;
+	uint64_t words[SCOPE_TAIL], at, range;
 	int r = find_tail(heap, scope, &at);
 
-	if (r == 0 && at > 8 * 2 * SCOPE_MOST_LOCALS)
-		r = -ESTALE;
-	r = r < 0 ? r : v8_read(heap, scope - 1 + at, words, sizeof words);
-	r = r < 0 ? r : scan_scope(heap, words, name, size, ret_start);
-	if (r == 0 && V8_RANGE_IS_FIRST(heap->o)) {
-		r = v8_word(heap, scope, 8 * V8_SCOPE_RANGE, words);
-		*ret_start = V8_NUMBER(words[0]);
+	if (r < 0)
+		return r;
+	if (at > 8 * 2 * SCOPE_MOST_LOCALS)
+		return -ESTALE;
+	r = v8_read(heap, scope - 1 + at, words, sizeof words);
+	if (r < 0)
+		return r;
+	r = scan_scope(heap, words, name, size, ret_start);
+	if (r < 0)
+		return r;
+	if (V8_RANGE_IS_FIRST(heap->o)) {
+		r = v8_word(heap, scope, 8 * V8_SCOPE_RANGE, &range);
+		if (r < 0)
+			return r;
+		*ret_start = V8_NUMBER(range);
 	}
-	return r;
+	return 0;
 }
 
 /* The path, without the scheme of a URL. */
@@ -173,14 +198,18 @@ int v8_name(const struct v8_heap *heap, const struct v8_shared *shared, char *na
 		r = scope_name(heap, shared->name, name, size, ret_start);
 	else if (!V8_IS_NUMBER(shared->name))
 		r = -ESTALE;
-	if (r == 0 && !*name)
-		snprintf(name, size, "%s", "(anonymous)");
-	if (r < 0 || !shared->has_script)
+	if (r < 0)
 		return r;
+	if (!*name)
+		snprintf(name, size, "%s", "(anonymous)");
+	if (!shared->has_script)
+		return 0;
 	r = v8_word(heap, shared->script, heap->o[SCRIPT_NAME], &script);
-	if (r == 0 && v8_string(heap, script, text, sizeof text) == 0)
+	if (r < 0)
+		return r;
+	if (v8_string(heap, script, text, sizeof text) == 0)
 		put_file(text, file, size);
-	return r;
+	return 0;
 }
 
 /* --- lines --- */
@@ -236,7 +265,7 @@ static uint64_t bytecode_of(const struct v8_heap *heap, const struct v8_shared *
 static int read_lines(const struct v8_heap *heap, const struct v8_shared *shared, int32_t start,
 		      struct runtime_code *ret)
 {
-	struct v8_place *places = malloc((MOST_PLACES + 1) * sizeof *places);
+	_cleanup_free_ struct v8_place *places = malloc((MOST_PLACES + 1) * sizeof *places);
 	uint64_t bytecode = bytecode_of(heap, shared), table;
 	struct line *lines = NULL;
 	int n = 0, r;
@@ -248,20 +277,20 @@ static int read_lines(const struct v8_heap *heap, const struct v8_shared *shared
 		n = v8_places(heap, table, places + 1, MOST_PLACES);
 	n = n < 0 ? 0 : n;
 	r = v8_find_lines(heap, shared->script, places, n + 1);
-	if (r == 0 && n) {
+	if (r < 0)
+		return r;
+	if (n) {
 		lines = malloc(n * sizeof *lines);
-		r = lines ? 0 : -ENOMEM;
+		if (!lines)
+			return -ENOMEM;
 	}
-	for (int i = 0; i < n && r == 0; i++)
+	for (int i = 0; i < n; i++)
 		lines[i] = (struct line){places[i + 1].offset, places[i + 1].position};
-	if (r == 0) {
-		ret->first_line = places[0].position;
-		ret->line = places[0].position;
-		ret->lines = (uint8_t *)lines;
-		ret->n_lines = n * sizeof *lines;
-	}
-	free(places);
-	return r;
+	ret->first_line = places[0].position;
+	ret->line = places[0].position;
+	ret->lines = (uint8_t *)lines;
+	ret->n_lines = n * sizeof *lines;
+	return 0;
 }
 
 /* --- frames --- */
@@ -278,7 +307,9 @@ static int check_again(const struct v8_heap *heap, const struct v8_shared *share
 	int32_t start;
 	int r = v8_shared(heap, shared->pointer, &again);
 
-	r = r < 0 ? r : v8_name(heap, &again, again_name, again_file, sizeof again_name, &start);
+	if (r < 0)
+		return r;
+	r = v8_name(heap, &again, again_name, again_file, sizeof again_name, &start);
 	if (r < 0)
 		return r;
 	if (again.identity != shared->identity || again.name != shared->name ||
@@ -296,13 +327,18 @@ static int describe_function(const struct v8_heap *heap, const struct runtime_fr
 	int32_t start;
 	int r = v8_shared(heap, pointer, &shared);
 
-	if (r == 0 && shared.identity != frame->check)
-		r = -ESTALE;
-	r = r < 0 ? r : v8_name(heap, &shared, ret->name, ret->file, sizeof ret->name, &start);
-	if (r == 0 && shared.has_script && start >= 0)
-		r = read_lines(heap, &shared, start, ret);
 	if (r < 0)
 		return r;
+	if (shared.identity != frame->check)
+		return -ESTALE;
+	r = v8_name(heap, &shared, ret->name, ret->file, sizeof ret->name, &start);
+	if (r < 0)
+		return r;
+	if (shared.has_script && start >= 0) {
+		r = read_lines(heap, &shared, start, ret);
+		if (r < 0)
+			return r;
+	}
 	v8_read_anew(heap);
 	return check_again(heap, &shared, ret->name, ret->file);
 }
@@ -317,13 +353,35 @@ static int add_inlined(const struct v8_heap *heap, const struct v8_inlined *from
 	int32_t start;
 	int r = v8_shared(heap, from->shared, ret_shared);
 
-	r = r < 0 ? r : v8_name(heap, ret_shared, name, file, sizeof name, &start);
-	r = r < 0 ? r : v8_find_lines(heap, ret_shared->script, &place, 1);
+	if (r < 0)
+		return r;
+	r = v8_name(heap, ret_shared, name, file, sizeof name, &start);
+	if (r < 0)
+		return r;
+	r = v8_find_lines(heap, ret_shared->script, &place, 1);
 	if (r < 0)
 		return r;
 	*to = (struct runtime_inlined){strdup(name), strdup(file), place.position};
 	ret->n_inlined++;
 	return to->name && to->file ? 0 : -ENOMEM;
+}
+
+/* The same for all @n. */
+static int add_all_inlined(const struct v8_heap *heap, const struct v8_inlined *from, int n,
+			   struct runtime_code *ret, struct v8_shared *ret_shared)
+{
+	if (!n)
+		return 0;
+	ret->inlined = calloc(n, sizeof *ret->inlined);
+	if (!ret->inlined)
+		return -ENOMEM;
+	for (int i = 0; i < n; i++) {
+		int r = add_inlined(heap, &from[i], ret, &ret_shared[i]);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 /* The code at the frame's address must be of the frame's function. */
@@ -333,10 +391,14 @@ static int check_code(const struct v8_heap *heap, const struct runtime_frame *fr
 	uint64_t bytes;
 	int r = v8_read(heap, frame->code - V8_CODE_BYTES, &bytes, sizeof bytes);
 
-	if (r == 0 && v8_hash_code(bytes) != frame->detail)
-		r = -ESTALE;
-	r = r < 0 ? r : v8_shared(heap, pointer, ret);
-	return r == 0 && ret->identity != frame->check ? -ESTALE : r;
+	if (r < 0)
+		return r;
+	if (v8_hash_code(bytes) != frame->detail)
+		return -ESTALE;
+	r = v8_shared(heap, pointer, ret);
+	if (r < 0)
+		return r;
+	return ret->identity == frame->check ? 0 : -ESTALE;
 }
 
 /* The code at the frame's address runs what it did: the collector has moved none of it. */
@@ -361,29 +423,37 @@ static int describe_optimized(const struct v8_heap *heap, const struct runtime_f
 	struct v8_shared within[RUNTIME_MAX_INLINED], shared;
 	struct v8_place place = {0, 0, -1};
 	int32_t start;
-	int n = v8_find_inlined(heap, frame->code, inlined);
-	int r = n < 0 ? n : check_code(heap, frame, inlined[n - 1].shared, &shared);
+	int r, n = v8_find_inlined(heap, frame->code, inlined);
 
-	r = r < 0 ? r : v8_name(heap, &shared, ret->name, ret->file, sizeof ret->name, &start);
+	if (n < 0)
+		return n;
+	r = check_code(heap, frame, inlined[n - 1].shared, &shared);
+	if (r < 0)
+		return r;
+	r = v8_name(heap, &shared, ret->name, ret->file, sizeof ret->name, &start);
 	if (r < 0)
 		return r;
 	place.position = inlined[n - 1].position >= 0 ? inlined[n - 1].position : start;
 	r = v8_find_lines(heap, shared.script, &place, 1);
+	if (r < 0)
+		return r;
 	ret->line = place.position;
-	if (r == 0 && n > 1) {
-		ret->inlined = calloc(n - 1, sizeof *ret->inlined);
-		r = ret->inlined ? 0 : -ENOMEM;
-	}
-	for (int i = 0; i + 1 < n && r == 0; i++)
-		r = add_inlined(heap, &inlined[i], ret, &within[i]);
+	r = add_all_inlined(heap, inlined, n - 1, ret, within);
 	if (r < 0)
 		return r;
 	v8_read_anew(heap);
-	for (int i = 0; i + 1 < n && r == 0; i++)
+	for (int i = 0; i + 1 < n; i++) {
 		r = check_again(heap, &within[i], ret->inlined[i].name, ret->inlined[i].file);
-	r = r < 0 ? r : check_again(heap, &shared, ret->name, ret->file);
-	r = r < 0 ? r : check_code(heap, frame, inlined[n - 1].shared, &shared);
-	return r < 0 ? r : check_inlined(heap, frame, inlined, n);
+		if (r < 0)
+			return r;
+	}
+	r = check_again(heap, &shared, ret->name, ret->file);
+	if (r < 0)
+		return r;
+	r = check_code(heap, frame, inlined[n - 1].shared, &shared);
+	if (r < 0)
+		return r;
+	return check_inlined(heap, frame, inlined, n);
 }
 
 int v8_describe(const struct runtime_facts *facts, const struct runtime_memory *memory,

@@ -99,51 +99,71 @@ int v8_type(const struct v8_heap *heap, uint64_t pointer)
 
 #define MOST_TURNS 64 /* strings that one is made of */
 
+static bool is_string(const struct v8_heap *heap, int type)
+{
+	return type >= 0 && type < (int)heap->o[TYPE_NOT_STRING];
+}
+
+static bool is_whole(int type)
+{
+	return (type & REPRESENTATION) == WHOLE || (type & REPRESENTATION) == EXTERNAL;
+}
+
+static int read_length(const struct v8_heap *heap, uint64_t pointer, uint32_t *ret)
+{
+	return v8_read(heap, pointer - 1 + heap->o[STRING_LENGTH], ret, sizeof *ret);
+}
+
 /* Sets *@ret if the string @pointer of @type is in one piece. */
 static int whole_string(const struct v8_heap *heap, uint64_t pointer, int type,
 			struct v8_characters *ret)
 {
-	const uint32_t *o = heap->o;
-	int r = v8_read(heap, pointer - 1 + o[STRING_LENGTH], &ret->n, sizeof ret->n);
+	int r = read_length(heap, pointer, &ret->n);
 
 	if (r < 0)
 		return r;
+	if (ret->n > INT32_MAX)
+		return -ESTALE;
 	ret->bytes = type & ONE_BYTE ? 1 : 2;
-	ret->address = pointer - 1 + o[STRING_CHARACTERS];
-	if ((type & REPRESENTATION) == EXTERNAL) {
-		if (type & UNCACHED)
-			return -ESTALE;
-		r = v8_read(heap, pointer - 1 + o[STRING_DATA], &ret->address, 8);
-	}
-	return ret->n > INT32_MAX ? -ESTALE : r;
+	ret->address = pointer - 1 + heap->o[STRING_CHARACTERS];
+	if ((type & REPRESENTATION) != EXTERNAL)
+		return 0;
+	if (type & UNCACHED)
+		return -ESTALE;
+	return v8_read(heap, pointer - 1 + heap->o[STRING_DATA], &ret->address, 8);
+}
+
+/* The first part of a string of two that was flattened: the second one is empty. */
+static int first_part(const struct v8_heap *heap, uint64_t pointer, uint64_t *ret)
+{
+	uint64_t second;
+	uint32_t length;
+	int r = v8_word(heap, pointer, CONS_SECOND, &second);
+
+	if (r < 0)
+		return r;
+	r = read_length(heap, second, &length);
+	if (r < 0)
+		return r;
+	return length ? -ESTALE : v8_word(heap, pointer, CONS_FIRST, ret);
 }
 
 int v8_characters(const struct v8_heap *heap, uint64_t pointer, struct v8_characters *ret)
 {
-	uint64_t next, offset;
-
 	for (int i = 0; i < MOST_TURNS; i++) {
 		int type = v8_type(heap, pointer), r;
 
-		if (type < 0 || type >= (int)heap->o[TYPE_NOT_STRING])
+		if (!is_string(heap, type))
 			return -ESTALE;
 		switch (type & REPRESENTATION) {
 		case WHOLE:
 		case EXTERNAL: return whole_string(heap, pointer, type, ret);
-		case THIN: r = v8_word(heap, pointer, heap->o[STRING_ACTUAL], &next); break;
-		case CONS: /* one that was flattened: the second part is empty */
-			r = v8_word(heap, pointer, CONS_SECOND, &next);
-			r = r < 0 ? r
-				  : v8_read(heap, next - 1 + heap->o[STRING_LENGTH], &offset, 4);
-			if (r == 0 && (uint32_t)offset)
-				return -ESTALE;
-			r = r < 0 ? r : v8_word(heap, pointer, CONS_FIRST, &next);
-			break;
+		case THIN: r = v8_word(heap, pointer, heap->o[STRING_ACTUAL], &pointer); break;
+		case CONS: r = first_part(heap, pointer, &pointer); break;
 		default: return -ESTALE;
 		}
 		if (r < 0)
 			return r;
-		pointer = next;
 	}
 	return -ESTALE;
 }
@@ -207,11 +227,13 @@ static int put_whole(const struct v8_heap *heap, const struct v8_characters *fro
 	n = n < from->n - skip ? n : from->n - skip;
 	n = n < V8_MOST_CHARACTERS ? n : V8_MOST_CHARACTERS;
 	r = v8_read(heap, from->address + (uint64_t)skip * from->bytes, bytes, n * from->bytes);
-	for (uint32_t i = 0; r == 0 && i < n; i++)
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < n; i++)
 		put_unit(writer, from->bytes == 1
 					 ? bytes[i]
 					 : (uint32_t)(bytes[2 * i] | bytes[2 * i + 1] << 8));
-	return r;
+	return 0;
 }
 
 /* A part of a string that is left to write: @n characters after @skip. */
@@ -224,57 +246,75 @@ struct part {
 static int take_apart(const struct v8_heap *heap, int type, struct part *parts, uint32_t *n)
 {
 	struct part *part = &parts[*n - 1];
-	uint64_t first, second = 0, word = 0;
+	uint64_t first, second = 0;
+	uint32_t length;
 	int r = v8_word(heap, part->pointer, SLICED_PARENT, &first);
 
 	_Static_assert(SLICED_PARENT == CONS_FIRST && SLICED_OFFSET == CONS_SECOND, "read so");
-	if (r == 0 && (type & REPRESENTATION) != THIN)
-		r = v8_word(heap, part->pointer, SLICED_OFFSET, &second);
 	if (r < 0)
 		return r;
+	if ((type & REPRESENTATION) != THIN) {
+		r = v8_word(heap, part->pointer, SLICED_OFFSET, &second);
+		if (r < 0)
+			return r;
+	}
 	part->pointer = first;
 	if ((type & REPRESENTATION) == SLICED)
 		part->skip += V8_NUMBER(second);
 	if ((type & REPRESENTATION) != CONS || part->skip)
 		return (type & REPRESENTATION) == CONS ? -ESTALE : 0;
-	r = v8_read(heap, first - 1 + heap->o[STRING_LENGTH], &word, 4);
-	if (r == 0 && (uint32_t)word < part->n) {
-		const struct part rest = {second, 0, part->n - (uint32_t)word};
+	r = read_length(heap, first, &length);
+	if (r < 0)
+		return r;
+	if (length < part->n) {
+		const struct part rest = {second, 0, part->n - length};
 
-		part->n = word;
+		part->n = length;
 		parts[*n] = *part;
 		*part = rest;
 		++*n;
 	}
-	return r;
+	return 0;
+}
+
+/* Writes the uppermost of @parts, or puts its own parts in its place. */
+static int put_part(const struct v8_heap *heap, struct part *parts, uint32_t *n,
+		    struct writer *writer)
+{
+	const struct part *part = &parts[*n - 1];
+	int type = v8_type(heap, part->pointer), r;
+	struct v8_characters whole;
+
+	if (!is_string(heap, type))
+		return -ESTALE;
+	if (!is_whole(type))
+		return take_apart(heap, type, parts, n);
+	r = whole_string(heap, part->pointer, type, &whole);
+	if (r < 0)
+		return r;
+	--*n;
+	return put_whole(heap, &whole, part->skip, part->n, writer);
 }
 
 int v8_string(const struct v8_heap *heap, uint64_t pointer, char *to, size_t size)
 {
 	struct part parts[MOST_TURNS + 1] = {{pointer, 0, V8_MOST_CHARACTERS}};
 	struct writer writer = {to, size};
-	uint32_t n = 1;
-	int r = 0;
+	uint32_t n = 1, length;
+	int r;
 
-	for (int i = 0; i < MOST_TURNS && n && r == 0; i++) {
-		struct v8_characters whole;
-		int type = v8_type(heap, parts[n - 1].pointer);
-
-		if (type < 0 || type >= (int)heap->o[TYPE_NOT_STRING])
-			return -ESTALE;
-		if (i == 0) {
-			r = v8_read(heap, pointer - 1 + heap->o[STRING_LENGTH], &whole.n, 4);
-			if (r == 0 && whole.n < parts[0].n)
-				parts[0].n = whole.n;
-		}
-		if ((type & REPRESENTATION) == WHOLE || (type & REPRESENTATION) == EXTERNAL) {
-			r = r < 0 ? r : whole_string(heap, parts[n - 1].pointer, type, &whole);
-			n--;
-			r = r < 0 ? r : put_whole(heap, &whole, parts[n].skip, parts[n].n, &writer);
-		} else {
-			r = r < 0 ? r : take_apart(heap, type, parts, &n);
-		}
+	if (!is_string(heap, v8_type(heap, pointer)))
+		return -ESTALE;
+	r = read_length(heap, pointer, &length);
+	if (r < 0)
+		return r;
+	if (length < parts[0].n)
+		parts[0].n = length;
+	for (int i = 0; i < MOST_TURNS && n; i++) {
+		r = put_part(heap, parts, &n, &writer);
+		if (r < 0)
+			return r;
 	}
 	to[writer.n] = '\0';
-	return r < 0 ? r : n ? -ESTALE : 0;
+	return n ? -ESTALE : 0;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/system.h"
 #include "runtimes/v8.h"
 
 #define MOST_TABLE (1u << 20)
@@ -131,17 +132,14 @@ static void count_lines(const struct v8_heap *heap, const struct v8_characters *
 
 int v8_find_lines(const struct v8_heap *heap, uint64_t script, struct v8_place *places, uint32_t n)
 {
-	struct v8_place **sorted = malloc(n * sizeof *sorted);
-	uint8_t *piece = malloc(PIECE);
+	_cleanup_free_ struct v8_place **sorted = malloc(n * sizeof *sorted);
+	_cleanup_free_ uint8_t *piece = malloc(PIECE);
 	struct v8_characters text;
 	uint64_t source, line;
 	uint32_t unknown = 0;
 
-	if (!sorted || !piece) {
-		free(sorted);
-		free(piece);
+	if (!sorted || !piece)
 		return -ENOMEM;
-	}
 	for (uint32_t i = 0; i < n; i++)
 		sorted[i] = &places[i];
 	qsort(sorted, n, sizeof *sorted, compare);
@@ -153,7 +151,5 @@ int v8_find_lines(const struct v8_heap *heap, uint64_t script, struct v8_place *
 		sorted[unknown++]->position = 0;
 	count_lines(heap, &text, (uint32_t)V8_NUMBER(line) + 1, sorted + unknown, n - unknown,
 		    piece);
-	free(sorted);
-	free(piece);
 	return 0;
 }
