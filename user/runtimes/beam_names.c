@@ -50,10 +50,10 @@ static int find_module(const struct runtime_facts *facts, const struct runtime_m
 	uint32_t active;
 	int r = read_bytes(memory, memory->bias + facts->offsets[BEAM_ACTIVE], &active, 4);
 
-	r = r < 0 ? r
-		  : read_bytes(memory,
-			       memory->bias + facts->offsets[BEAM_RANGES] + 32 * (active & 3),
-			       range, sizeof range);
+	if (r < 0)
+		return r;
+	r = read_bytes(memory, memory->bias + facts->offsets[BEAM_RANGES] + 32 * (active & 3),
+		       range, sizeof range);
 	if (r < 0)
 		return r;
 	high = range[1];
@@ -81,42 +81,57 @@ static int find_module(const struct runtime_facts *facts, const struct runtime_m
 static int find_function(const struct runtime_facts *facts, const struct runtime_memory *memory,
 			 uint64_t module, uint64_t pc, uint64_t *ret, uint32_t *ret_number)
 {
-	uint64_t low = 0, high, function = 0,
-		 table = module + facts->offsets[BEAM_MODULE_FUNCTIONS];
+	uint64_t low = 0, high, function, table = module + facts->offsets[BEAM_MODULE_FUNCTIONS];
 	int r = read_word(memory, module + BEAM_MODULE_N, &high);
 
-	if (r == 0 && (high == 0 || high > MOST_FUNCTIONS))
-		r = -ESTALE;
-	while (r == 0 && high - low > 1) {
+	if (r < 0)
+		return r;
+	if (high == 0 || high > MOST_FUNCTIONS)
+		return -ESTALE;
+	while (high - low > 1) {
 		uint64_t half = (low + high) / 2;
 
 		r = read_word(memory, table + 8 * half, &function);
+		if (r < 0)
+			return r;
 		if (pc < function)
 			high = half;
 		else
 			low = half;
 	}
-	r = r < 0 ? r : read_word(memory, table + 8 * low, ret);
 	*ret_number = low;
-	return r == 0 && pc < *ret ? -ESTALE : r;
+	r = read_word(memory, table + 8 * low, ret);
+	if (r < 0)
+		return r;
+	return pc < *ret ? -ESTALE : 0;
 }
 
 static int read_atom(const struct runtime_facts *facts, const struct runtime_memory *memory,
 		     uint64_t atom, char *to, size_t size)
 {
-	uint64_t at, number = atom >> ATOM_SHIFT;
+	uint64_t at = 0, number = atom >> ATOM_SHIFT;
+	/* From the table to a piece of it, to the atom. */
+	const uint64_t path[] = {memory->bias + facts->offsets[BEAM_ATOMS] + ATOMS_TABLE,
+				 (number >> 10) * 8, (number & 1023) * 8};
 	uint16_t length;
-	int r = (atom & ATOM_BITS) == ATOM_TAG ? 0 : -ESTALE;
+	int r;
 
-	r = r < 0 ? r
-		  : read_word(memory, memory->bias + facts->offsets[BEAM_ATOMS] + ATOMS_TABLE, &at);
-	r = r < 0 ? r : read_word(memory, at + (number >> 10) * 8, &at);
-	r = r < 0 ? r : read_word(memory, at + (number & 1023) * 8, &at);
-	r = r < 0 ? r : read_bytes(memory, at + ATOM_LENGTH, &length, sizeof length);
-	r = r < 0 ? r : read_word(memory, at + ATOM_TEXT, &at);
-	if (r == 0 && (!length || length >= size))
-		r = -ESTALE;
-	r = r < 0 ? r : read_bytes(memory, at, to, length);
+	if ((atom & ATOM_BITS) != ATOM_TAG)
+		return -ESTALE;
+	for (size_t i = 0; i < sizeof path / sizeof *path; i++) {
+		r = read_word(memory, at + path[i], &at);
+		if (r < 0)
+			return r;
+	}
+	r = read_bytes(memory, at + ATOM_LENGTH, &length, sizeof length);
+	if (r < 0)
+		return r;
+	if (!length || length >= size)
+		return -ESTALE;
+	r = read_word(memory, at + ATOM_TEXT, &at);
+	if (r < 0)
+		return r;
+	r = read_bytes(memory, at, to, length);
 	if (r < 0)
 		return r;
 	to[length] = '\0';
@@ -227,9 +242,15 @@ static int read_module(const struct runtime_facts *facts, const struct runtime_m
 	uint32_t check;
 	int r = find_module(facts, memory, frame->code, ret);
 
-	r = r < 0 ? r : read_word(memory, *ret + facts->offsets[BEAM_MODULE_CHECKSUM], &checksum);
-	r = r < 0 ? r : read_bytes(memory, checksum, &check, sizeof check);
-	return r == 0 && check != frame->check ? -ESTALE : r;
+	if (r < 0)
+		return r;
+	r = read_word(memory, *ret + facts->offsets[BEAM_MODULE_CHECKSUM], &checksum);
+	if (r < 0)
+		return r;
+	r = read_bytes(memory, checksum, &check, sizeof check);
+	if (r < 0)
+		return r;
+	return check == frame->check ? 0 : -ESTALE;
 }
 
 int beam_describe(const struct runtime_facts *facts, const struct runtime_memory *memory,
@@ -240,12 +261,20 @@ int beam_describe(const struct runtime_facts *facts, const struct runtime_memory
 	uint32_t number;
 	int r = read_module(facts, memory, frame, &module);
 
-	r = r < 0 ? r : find_function(facts, memory, module, frame->code, &function, &number);
-	r = r < 0 ? r : read_bytes(memory, function + BEAM_FUNCTION_NAME, own, sizeof own);
-	if (r == 0 && own[2] > MOST_ARITY)
-		r = -ESTALE;
-	r = r < 0 ? r : read_atom(facts, memory, own[0], module_name, sizeof module_name);
-	r = r < 0 ? r : read_atom(facts, memory, own[1], name, sizeof name);
+	if (r < 0)
+		return r;
+	r = find_function(facts, memory, module, frame->code, &function, &number);
+	if (r < 0)
+		return r;
+	r = read_bytes(memory, function + BEAM_FUNCTION_NAME, own, sizeof own);
+	if (r < 0)
+		return r;
+	if (own[2] > MOST_ARITY)
+		return -ESTALE;
+	r = read_atom(facts, memory, own[0], module_name, sizeof module_name);
+	if (r < 0)
+		return r;
+	r = read_atom(facts, memory, own[1], name, sizeof name);
 	if (r < 0)
 		return r;
 	snprintf(ret->name, sizeof ret->name, "%.500s:%.500s/%" PRIu64, module_name, name, own[2]);

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/system.h"
+
 #define CODE_MAX	1024
 #define HEADER_MAX	128
 #define MOST_CHARACTERS 512
@@ -193,7 +195,7 @@ static void name_module(const char *file, char *to, size_t size)
 }
 
 /* All that is read of one code object. */
-struct reading {
+struct code_object {
 	uint8_t code[CODE_MAX], again[CODE_MAX];
 	struct python_string name, file;
 	uint8_t lines_header[HEADER_MAX];
@@ -202,7 +204,7 @@ struct reading {
 };
 
 static int read_object(const uint32_t *o, const struct runtime_memory *memory, uint64_t type,
-		       const struct runtime_frame *frame, struct reading *to)
+		       const struct runtime_frame *frame, struct code_object *to)
 {
 	uint32_t size = code_size(o);
 	int r;
@@ -221,7 +223,7 @@ static int read_object(const uint32_t *o, const struct runtime_memory *memory, u
 }
 
 static int read_headers(const uint32_t *o, const struct runtime_memory *memory,
-			const struct runtime_frame *frame, struct reading *to)
+			const struct runtime_frame *frame, struct code_object *to)
 {
 	uint32_t size = header_size(o);
 	const struct runtime_piece pieces[] = {
@@ -239,11 +241,13 @@ static int read_headers(const uint32_t *o, const struct runtime_memory *memory,
 	n_lines = word_at(to->lines_header, o[BYTES_SIZE]);
 	to->n_lines = n_lines <= RUNTIME_LINES_MAX ? n_lines : 0;
 	r = measure(o, &to->name);
-	return r < 0 ? r : measure(o, &to->file);
+	if (r < 0)
+		return r;
+	return measure(o, &to->file);
 }
 
 static int read_texts(const uint32_t *o, const struct runtime_memory *memory,
-		      const struct runtime_frame *frame, struct reading *to, uint8_t *lines)
+		      const struct runtime_frame *frame, struct code_object *to, uint8_t *lines)
 {
 	const struct runtime_piece pieces[] = {
 		{to->name.data, to->name.n * to->name.kind, to->name.bytes},
@@ -264,7 +268,7 @@ static int read_texts(const uint32_t *o, const struct runtime_memory *memory,
 	return 0;
 }
 
-static void put_names(const struct reading *from, struct runtime_code *ret)
+static void put_names(const struct code_object *from, struct runtime_code *ret)
 {
 	size_t n;
 
@@ -279,27 +283,31 @@ int cpython_describe(const struct runtime_facts *facts, const struct runtime_mem
 		     const struct runtime_frame *frame, struct runtime_code *ret)
 {
 	const uint32_t *o = facts->offsets;
-	struct reading *reading = calloc(1, sizeof *reading);
-	uint8_t *lines = NULL;
-	int r = reading ? read_object(o, memory, facts->type + memory->bias, frame, reading)
-			: -ENOMEM;
+	_cleanup_free_ struct code_object *object = calloc(1, sizeof *object);
+	_cleanup_free_ uint8_t *lines = NULL;
+	int r;
 
-	r = r < 0 ? r : read_headers(o, memory, frame, reading);
-	if (r == 0) {
-		lines = malloc(reading->n_lines + 1);
-		r = lines ? read_texts(o, memory, frame, reading, lines) : -ENOMEM;
-	}
-	if (r == 0) {
-		put_names(reading, ret);
-		ret->first_line = number_at(reading->code, o[CODE_FIRST_LINE]);
-		/* The interpreter's own code, such as what follows a class's __init__(). In 3.9,
-		 * functions of one line have an empty table, too. */
-		ret->is_hidden = !o[FRAME_UNIT] && !word_at(reading->lines_header, o[BYTES_SIZE]);
-		ret->n_lines = reading->n_lines;
-		ret->lines = lines;
-		lines = NULL;
-	}
-	free(lines);
-	free(reading);
-	return r;
+	if (!object)
+		return -ENOMEM;
+	r = read_object(o, memory, facts->type + memory->bias, frame, object);
+	if (r < 0)
+		return r;
+	r = read_headers(o, memory, frame, object);
+	if (r < 0)
+		return r;
+	lines = malloc(object->n_lines + 1);
+	if (!lines)
+		return -ENOMEM;
+	r = read_texts(o, memory, frame, object, lines);
+	if (r < 0)
+		return r;
+	put_names(object, ret);
+	ret->first_line = number_at(object->code, o[CODE_FIRST_LINE]);
+	/* The interpreter's own code, such as what follows a class's __init__(). In 3.9, functions
+	 * of one line have an empty table, too. */
+	ret->is_hidden = !o[FRAME_UNIT] && !word_at(object->lines_header, o[BYTES_SIZE]);
+	ret->n_lines = object->n_lines;
+	ret->lines = lines;
+	lines = NULL;
+	return 0;
 }

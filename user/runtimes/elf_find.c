@@ -194,15 +194,17 @@ static int find_text_in(const struct elf_file *elf, uint64_t offset, uint64_t n,
 static int find_text(const struct elf_file *elf, uint32_t writable, const char *text, char *to,
 		     size_t size)
 {
-	int r = -ENOENT;
-
-	for (size_t i = 0; i < elf->n_segments && r == -ENOENT; i++) {
+	for (size_t i = 0; i < elf->n_segments; i++) {
 		const Elf64_Phdr *segment = &elf->segments[i];
+		int r;
 
-		if (segment->p_type == PT_LOAD && (segment->p_flags & PF_W) == writable)
-			r = find_text_in(elf, segment->p_offset, segment->p_filesz, text, to, size);
+		if (segment->p_type != PT_LOAD || (segment->p_flags & PF_W) != writable)
+			continue;
+		r = find_text_in(elf, segment->p_offset, segment->p_filesz, text, to, size);
+		if (r != -ENOENT)
+			return r;
 	}
-	return r;
+	return -ENOENT;
 }
 
 int elf_find_text(const struct elf_file *elf, const char *text, char *to, size_t size)

@@ -45,7 +45,9 @@ static int read_type(const struct runtime_memory *memory, uint64_t object, uint8
 	uint8_t there;
 	int r = read_bytes(memory, object + LUAJIT_TYPE, &there, 1);
 
-	return r == 0 && there != type ? -ESTALE : r;
+	if (r < 0)
+		return r;
+	return there == type ? 0 : -ESTALE;
 }
 
 /* As the text makes it (luajit.c, write_check()). */
@@ -65,23 +67,27 @@ static int read_prototype(const struct runtime_memory *memory, uint64_t address,
 	memcpy(&ret->n_lines, bytes + LUAJIT_N_LINES, 4);
 	memcpy(&ret->lines, bytes + LUAJIT_LINES, 8);
 	r = read_type(memory, ret->chunk, LUAJIT_TYPE_STRING);
-	r = r < 0 ? r
-		  : read_bytes(memory, ret->chunk + LUAJIT_STRING_HASH, &ret->name,
-			       sizeof ret->name);
+	if (r < 0)
+		return r;
+	r = read_bytes(memory, ret->chunk + LUAJIT_STRING_HASH, &ret->name, sizeof ret->name);
+	if (r < 0)
+		return r;
 	ret->check = (uint32_t)(ret->chunk >> 4);
 	mix(&ret->check, ret->n_instructions);
 	mix(&ret->check, (uint64_t)ret->n_lines << 32 | ret->first_line);
 	mix(&ret->check, (uint64_t)ret->name.length << 32 | ret->name.hash);
-	return r;
+	return 0;
 }
 
 static int read_chunk(const struct runtime_memory *memory, const struct luajit_prototype *prototype,
 		      char *to, size_t size)
 {
 	uint32_t n = prototype->name.length < size - 1 ? prototype->name.length : size - 1;
-	int r = n && prototype->name.length <= MOST_CHUNK ? 0 : -ESTALE;
+	int r;
 
-	r = r < 0 ? r : read_bytes(memory, prototype->chunk + LUAJIT_STRING_VALUE, to, n);
+	if (!n || prototype->name.length > MOST_CHUNK)
+		return -ESTALE;
+	r = read_bytes(memory, prototype->chunk + LUAJIT_STRING_VALUE, to, n);
 	if (r < 0)
 		return r;
 	to[n] = '\0';
@@ -138,29 +144,45 @@ static void name_function(const struct luajit_prototype *prototype, const char *
 	ret->first_line = prototype->first_line;
 }
 
-int luajit_describe(const struct runtime_facts *facts, const struct runtime_memory *memory,
-		    const struct runtime_frame *frame, struct runtime_code *ret)
+/* After an error, @ret may have lines. */
+static int describe(const struct runtime_memory *memory, const struct runtime_frame *frame,
+		    struct runtime_code *ret)
 {
 	char chunk[RUNTIME_NAME_MAX];
 	struct luajit_prototype prototype, again;
-	int r = frame->kind == LUAJIT_FUNCTION || frame->kind == LUAJIT_TRACE ? 0 : -ESTALE;
+	int r = read_prototype(memory, frame->code, &prototype);
 
-	r = r < 0 ? r : read_prototype(memory, frame->code, &prototype);
-	if (r == 0 && prototype.check != frame->check)
-		r = -ESTALE;
-	r = r < 0 ? r : read_chunk(memory, &prototype, chunk, sizeof chunk);
-	r = r < 0 ? r : read_lines(memory, &prototype, ret);
-	r = r < 0 ? r : read_prototype(memory, frame->code, &again);
-	if (r == 0 && again.check != frame->check)
-		r = -ESTALE;
-	if (r < 0) {
-		free(ret->lines);
-		ret->lines = NULL;
+	if (r < 0)
 		return r;
-	}
+	if (prototype.check != frame->check)
+		return -ESTALE;
+	r = read_chunk(memory, &prototype, chunk, sizeof chunk);
+	if (r < 0)
+		return r;
+	r = read_lines(memory, &prototype, ret);
+	if (r < 0)
+		return r;
+	r = read_prototype(memory, frame->code, &again);
+	if (r < 0)
+		return r;
+	if (again.check != frame->check)
+		return -ESTALE;
 	name_function(&prototype, chunk, ret);
-	ret->is_compiled = frame->kind == LUAJIT_TRACE;
 	return 0;
+}
+
+int luajit_describe(const struct runtime_facts *facts, const struct runtime_memory *memory,
+		    const struct runtime_frame *frame, struct runtime_code *ret)
+{
+	int r;
+
+	if (frame->kind != LUAJIT_FUNCTION && frame->kind != LUAJIT_TRACE)
+		return -ESTALE;
+	ret->is_compiled = frame->kind == LUAJIT_TRACE;
+	r = describe(memory, frame, ret);
+	if (r < 0)
+		runtime_code_done(ret);
+	return r;
 }
 
 uint32_t luajit_line(const struct runtime_facts *facts, const uint8_t *lines, uint32_t n_lines,

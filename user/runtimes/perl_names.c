@@ -80,14 +80,25 @@ static int read_package(const struct runtime_facts *facts, const struct runtime_
 		uint64_t array, last;
 
 		r = peek_word(memory, body + 24, &last);
-		r = r < 0 ? r : peek_word(memory, package + PERL_ARRAY, &array);
+		if (r < 0)
+			return r;
+		r = peek_word(memory, package + PERL_ARRAY, &array);
+		if (r < 0)
+			return r;
 		own = array + (last + 1) * sizeof word;
 	}
-	r = r < 0 ? r : peek_word(memory, own, &word);
-	r = r < 0 ? r : peek(memory, own + PACKAGE_COUNT, &count, sizeof count);
-	if (r == 0 && count)
+	r = peek_word(memory, own, &word);
+	if (r < 0)
+		return r;
+	r = peek(memory, own + PACKAGE_COUNT, &count, sizeof count);
+	if (r < 0)
+		return r;
+	if (count) {
 		r = peek_word(memory, word + (count < 0 ? sizeof word : 0), &word);
-	return r < 0 ? r : read_word(memory, word, to, size);
+		if (r < 0)
+			return r;
+	}
+	return read_word(memory, word, to, size);
 }
 
 /* A function, and its check. */
@@ -96,56 +107,74 @@ struct perl_function {
 	uint32_t check;
 };
 
+/* Reads the body of a function. As its name, that may have the glob that has the name. */
+static int read_function_body(const struct runtime_memory *memory, uint64_t body,
+			      struct perl_function *ret, uint32_t *ret_flags)
+{
+	const struct runtime_piece pieces[] = {
+		{body + PERL_FUNCTION_PACKAGE, sizeof ret->package, &ret->package},
+		{body + PERL_FUNCTION_ROOT, sizeof ret->root, &ret->root},
+		{body + PERL_FUNCTION_NAME, sizeof ret->name, &ret->name},
+		{body + PERL_FUNCTION_FILE, sizeof ret->file, &ret->file},
+		{body + PERL_FUNCTION_FLAGS, sizeof *ret_flags, ret_flags},
+	};
+
+	return memory->read(memory->context, pieces, sizeof pieces / sizeof *pieces);
+}
+
 /* As the text makes it (perl.c, write_check()). */
 static int read_function(const struct runtime_memory *memory, uint64_t address,
 			 struct perl_function *ret)
 {
-	uint64_t body, word, hash, check, own[2];
+	uint64_t body, hash, check, own[2];
 	uint32_t flags;
 	int r = read_body(memory, address, PERL_TYPE_FUNCTION, &body);
 
-	r = r < 0 ? r : peek_word(memory, body + PERL_FUNCTION_PACKAGE, &ret->package);
-	r = r < 0 ? r : peek_word(memory, body + PERL_FUNCTION_ROOT, &ret->root);
-	r = r < 0 ? r : peek_word(memory, body + PERL_FUNCTION_NAME, &word);
-	r = r < 0 ? r : peek_word(memory, body + PERL_FUNCTION_FILE, &ret->file);
-	r = r < 0 ? r : peek(memory, body + PERL_FUNCTION_FLAGS, &flags, sizeof flags);
 	if (r < 0)
 		return r;
-	if (!word)
+	r = read_function_body(memory, body, ret, &flags);
+	if (r < 0)
+		return r;
+	if (!ret->name)
 		return -ESTALE;
 	check = ret->root >> 3;
 	if (!(flags & PERL_IS_NAMED)) {
-		r = read_body(memory, word, PERL_TYPE_GLOB, &body);
-		r = r < 0 ? r : peek(memory, body + PERL_GLOB_NAME, own, sizeof own);
+		r = read_body(memory, ret->name, PERL_TYPE_GLOB, &body);
 		if (r < 0)
 			return r;
-		word = own[0];
+		r = peek(memory, body + PERL_GLOB_NAME, own, sizeof own);
+		if (r < 0)
+			return r;
+		ret->name = own[0];
 		ret->package = own[1];
 		check ^= own[1] >> 3;
 	}
-	r = peek_word(memory, word, &hash);
+	r = peek_word(memory, ret->name, &hash);
+	if (r < 0)
+		return r;
 	hash *= PERL_SPREAD;
-	ret->name = word;
 	ret->check = check ^ hash ^ hash >> 32;
-	return r;
+	return 0;
 }
 
 static int read_file(const struct runtime_memory *memory, uint64_t file, char *to, size_t size)
 {
 	uint64_t page_end = (file | 63) + 1;
 	size_t n = 0;
-	int r = 0;
 
 	*to = '\0';
 	/* Where it ends is not known: its last bytes may be the last that can be read. */
 	for (uint64_t at = file; file && n + 64 < size; at = page_end, page_end += 64) {
-		r = peek(memory, at, to + n, page_end - at);
-		if (r < 0 || memchr(to + n, '\0', page_end - at))
+		int r = peek(memory, at, to + n, page_end - at);
+
+		if (r < 0)
+			return r;
+		if (memchr(to + n, '\0', page_end - at))
 			break;
 		n += page_end - at;
 		to[n] = '\0';
 	}
-	return r;
+	return 0;
 }
 
 static int describe_function(const struct runtime_facts *facts, const struct runtime_memory *memory,
@@ -160,9 +189,15 @@ static int describe_function(const struct runtime_facts *facts, const struct run
 	if (function.check != frame->check)
 		return -ESTALE;
 	r = read_package(facts, memory, function.package, package, sizeof package);
-	r = r < 0 ? r : read_word(memory, function.name, name, sizeof name);
-	r = r < 0 ? r : read_file(memory, function.file, ret->file, sizeof ret->file);
-	r = r < 0 ? r : read_function(memory, frame->code, &again);
+	if (r < 0)
+		return r;
+	r = read_word(memory, function.name, name, sizeof name);
+	if (r < 0)
+		return r;
+	r = read_file(memory, function.file, ret->file, sizeof ret->file);
+	if (r < 0)
+		return r;
+	r = read_function(memory, frame->code, &again);
 	if (r < 0)
 		return r;
 	snprintf(ret->name, sizeof ret->name, "%s%s%s", package, *package ? "::" : "", name);
@@ -197,8 +232,12 @@ static int describe_place(const struct runtime_memory *memory, const struct runt
 	uint64_t file;
 	int r = read_place(memory, frame, &file);
 
-	r = r < 0 ? r : read_file(memory, file, ret->file, sizeof ret->file);
-	r = r < 0 ? r : read_place(memory, frame, &file);
+	if (r < 0)
+		return r;
+	r = read_file(memory, file, ret->file, sizeof ret->file);
+	if (r < 0)
+		return r;
+	r = read_place(memory, frame, &file);
 	if (r < 0)
 		return r;
 	if (kind == PERL_FILE || kind == PERL_MAIN)

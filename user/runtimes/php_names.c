@@ -63,20 +63,25 @@ static int read_function(const struct runtime_facts *facts, const struct runtime
 
 	if (r < 0)
 		return r;
-	if (ret->words[PHP_NAME / 8])
+	if (ret->words[PHP_NAME / 8]) {
 		r = peek(memory, ret->words[PHP_NAME / 8] + PHP_STRING_LENGTH, name, sizeof name);
+		if (r < 0)
+			return r;
+	}
 	check = ret->words[PHP_SCOPE / 8] >> 3 ^ ret->words[PHP_NAME / 8] >> 3;
 	for (uint32_t i = 0; i < 3; i++) {
 		uint64_t x = name[i] * (PHP_SPREAD + 2 * i);
 
 		check ^= x ^ x >> 32;
 	}
-	if (r == 0 && type_of(ret) != PHP_TYPE_INTERNAL) {
+	if (type_of(ret) != PHP_TYPE_INTERNAL) {
 		r = peek(memory, address + facts->offsets[PHP_CODE], &ret->code, sizeof ret->code);
-		check ^= r == 0 ? ret->code >> 4 : 0;
+		if (r < 0)
+			return r;
+		check ^= ret->code >> 4;
 	}
 	ret->check = check;
-	return r;
+	return 0;
 }
 
 /* "Class::" before the name of a method. */
@@ -90,7 +95,9 @@ static int read_class(const struct runtime_memory *memory, uint64_t class, char 
 	if (!class)
 		return 0;
 	r = peek(memory, class + CLASS_NAME, &name, sizeof name);
-	r = r < 0 ? r : read_string(memory, name, to, size - 2);
+	if (r < 0)
+		return r;
+	r = read_string(memory, name, to, size - 2);
 	if (r < 0)
 		return r;
 	n = strlen(to);
@@ -107,10 +114,13 @@ static int read_names(const struct runtime_facts *facts, const struct runtime_me
 	uint64_t file;
 	int r = read_class(memory, function->words[PHP_SCOPE / 8], class, sizeof class);
 
-	if (r == 0 && function->words[PHP_NAME / 8])
-		r = read_string(memory, function->words[PHP_NAME / 8], name, sizeof name);
 	if (r < 0)
 		return r;
+	if (function->words[PHP_NAME / 8]) {
+		r = read_string(memory, function->words[PHP_NAME / 8], name, sizeof name);
+		if (r < 0)
+			return r;
+	}
 	snprintf(ret->name, sizeof ret->name, "%s%s", class, name);
 	if (is_internal) {
 		snprintf(ret->file, sizeof ret->file, INTERNAL_FILE);
@@ -118,8 +128,12 @@ static int read_names(const struct runtime_facts *facts, const struct runtime_me
 	}
 	r = peek(memory, frame->code + facts->offsets[PHP_LINE], &ret->first_line,
 		 sizeof ret->first_line);
-	r = r < 0 ? r : peek(memory, frame->code + facts->offsets[PHP_FILE], &file, sizeof file);
-	return r < 0 ? r : read_string(memory, file, ret->file, sizeof ret->file);
+	if (r < 0)
+		return r;
+	r = peek(memory, frame->code + facts->offsets[PHP_FILE], &file, sizeof file);
+	if (r < 0)
+		return r;
+	return read_string(memory, file, ret->file, sizeof ret->file);
 }
 
 int php_describe(const struct runtime_facts *facts, const struct runtime_memory *memory,
@@ -138,7 +152,9 @@ int php_describe(const struct runtime_facts *facts, const struct runtime_memory 
 			 : type != PHP_TYPE_USER && type != PHP_TYPE_EVAL))
 		return -ESTALE;
 	r = read_names(facts, memory, frame, &function, ret);
-	r = r < 0 ? r : read_function(facts, memory, frame->code, &again);
+	if (r < 0)
+		return r;
+	r = read_function(facts, memory, frame->code, &again);
 	if (r < 0)
 		return r;
 	if (again.check != frame->check || type_of(&again) != type)

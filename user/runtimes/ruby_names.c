@@ -17,6 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/system.h"
+
 #define STRING_MAX    512
 #define VARIABLES_MAX 16
 #define MOST_WORDS    65536 /* of instructions */
@@ -102,11 +104,15 @@ static int read_element(const struct runtime_memory *memory, uint64_t address, u
 static int symbol_in(const struct runtime_facts *facts, const struct runtime_memory *memory,
 		     uint64_t table, uint64_t id, char *to, size_t size)
 {
-	uint64_t serial = id > LAST_OPERATOR ? id >> 4 : id, array = 0, string = 0;
+	uint64_t serial = id > LAST_OPERATOR ? id >> 4 : id, array, string;
 	int64_t r = read_element(memory, table, serial / A_TABLE, &array);
 
-	r = r < 0 ? r : read_element(memory, array, serial % A_TABLE * 2, &string);
-	r = r < 0 ? r : read_string(facts, memory, string, to, size);
+	if (r < 0)
+		return r;
+	r = read_element(memory, array, serial % A_TABLE * 2, &string);
+	if (r < 0)
+		return r;
+	r = read_string(facts, memory, string, to, size);
 	return r < 0 ? r : 0;
 }
 
@@ -153,19 +159,23 @@ static int find_variable(const struct ruby_names *names, const struct ruby_class
 	int r = peek(names->memory, class->parts + names->facts->offsets[RUBY_CLASS_VARIABLES],
 		     &table, sizeof table);
 
-	r = r < 0 ? r : peek(names->memory, table, header, sizeof header);
+	if (r < 0)
+		return r;
+	r = peek(names->memory, table, header, sizeof header);
 	if (r < 0)
 		return r;
 	n = header[5] < VARIABLES_MAX ? header[5] : VARIABLES_MAX;
 	r = n ? peek(names->memory, header[6], entries, n * sizeof *entries) : -ESTALE;
-	for (uint32_t i = 0; i < n && r == 0; i++)
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < n; i++)
 		if (symbol_in(names->facts, names->memory, names->symbols, entries[i][1], symbol,
 			      sizeof symbol) == 0 &&
 		    strcmp(symbol, name) == 0) {
 			*ret = entries[i][2];
 			return 0;
 		}
-	return r < 0 ? r : -ENOENT;
+	return -ENOENT;
 }
 
 /* What @class at @address has at @offset or, if that is 0, its variable @name. */
@@ -180,11 +190,13 @@ static int find_part(const struct ruby_names *names, uint64_t address,
 static int name_class(const struct ruby_names *names, uint64_t address,
 		      const struct ruby_class *class, char *to, size_t size)
 {
-	uint64_t string = 0;
+	uint64_t string;
 	int64_t r = find_part(names, address, class, names->facts->offsets[RUBY_CLASS_NAME],
 			      "__classpath__", &string);
 
-	r = r < 0 ? r : read_string(names->facts, names->memory, string, to, size);
+	if (r < 0)
+		return r;
+	r = read_string(names->facts, names->memory, string, to, size);
 	return r < 0 ? r : 0;
 }
 
@@ -275,11 +287,17 @@ static int describe_function(const struct runtime_facts *facts, const struct run
 	char class[RUNTIME_NAME_MAX / 2], name[RUNTIME_NAME_MAX / 4];
 	int r = read_entry(memory, frame->code, &entry, &definition);
 
-	if (r == 0 && check_of_function(&entry) != frame->check)
-		r = -ESTALE;
-	r = r < 0 ? r : find_symbols(facts, memory, &names.symbols);
-	r = r < 0 ? r : symbol_in(facts, memory, names.symbols, definition.name, name, sizeof name);
-	r = r < 0 ? r : read_owner(&names, frame->code, &entry, class, sizeof class);
+	if (r < 0)
+		return r;
+	if (check_of_function(&entry) != frame->check)
+		return -ESTALE;
+	r = find_symbols(facts, memory, &names.symbols);
+	if (r < 0)
+		return r;
+	r = symbol_in(facts, memory, names.symbols, definition.name, name, sizeof name);
+	if (r < 0)
+		return r;
+	r = read_owner(&names, frame->code, &entry, class, sizeof class);
 	if (r < 0)
 		return r;
 	snprintf(ret->name, sizeof ret->name, "%s%s", class, name);
@@ -320,8 +338,10 @@ static int read_code(const struct runtime_facts *facts, const struct runtime_mem
 		return -ESTALE;
 	ret->address = sequence[RUBY_SEQUENCE_BODY / 8];
 	r = peek(memory, ret->address, ret->body, o[RUBY_BODY_LINES] + 32);
+	if (r < 0)
+		return r;
 	label = word_at(ret->body, o[RUBY_BODY_LABEL]);
-	r = r < 0 ? r : peek(memory, label + o[RUBY_STRING_TEXT], words, sizeof words);
+	r = peek(memory, label + o[RUBY_STRING_TEXT], words, sizeof words);
 	if (r < 0)
 		return r;
 	ret->check =
@@ -351,22 +371,19 @@ static int read_lines(const struct runtime_facts *facts, const struct runtime_me
 	uint32_t item_size = facts->offsets[RUBY_LINE_SIZE];
 	uint32_t n_words = (uint32_t)(word_at(code->body, 0) >> 32), n = word_at(lines, 16);
 	uint32_t n_index = ruby_index_size(n_words < MOST_WORDS ? n_words : 0);
-	uint8_t *bytes;
+	_cleanup_free_ uint8_t *bytes = NULL;
 
 	if (!n || n > MOST_ITEMS || n_words > MOST_WORDS)
 		return 0;
 	bytes = calloc(1, n * item_size + n_index);
 	ret->lines = malloc((n + 1) * sizeof(struct ruby_run));
-	if (!bytes || !ret->lines) {
-		free(bytes);
+	if (!bytes || !ret->lines)
 		return -ENOMEM;
-	}
 	if (peek(memory, word_at(lines, 0), bytes, n * item_size) == 0 &&
 	    (n == 1 || peek(memory, word_at(lines, 24), bytes + n * item_size, n_index) == 0))
 		ret->n_lines = sizeof(struct ruby_run) *
 			       ruby_runs(bytes, n, item_size, bytes + n * item_size, n_index,
 					 n > 1 ? n_words : 1, (struct ruby_run *)ret->lines);
-	free(bytes);
 	return 0;
 }
 
@@ -379,23 +396,25 @@ static int describe_code(const struct runtime_facts *facts, const struct runtime
 	char name[STRING_MAX];
 	int64_t r = read_code(facts, memory, sequence, &code);
 
-	if (r == 0 && code.check != check)
-		r = -ESTALE;
-	r = r < 0 ? r
-		  : read_string(facts, memory, word_at(code.body, o[RUBY_BODY_LABEL]), name,
-				sizeof name);
-	r = r < 0 ? r
-		  : read_path(facts, memory, word_at(code.body, o[RUBY_BODY_PATH]), ret->file,
-			      sizeof ret->file);
-	r = r < 0 ? r : read_lines(facts, memory, &code, ret);
-	r = r < 0 ? r : read_code(facts, memory, sequence, &again);
-	if (r == 0 && (again.check != check || again.address != code.address))
-		r = -ESTALE;
-	if (r < 0) {
-		free(ret->lines);
-		ret->lines = NULL;
+	if (r < 0)
 		return r;
-	}
+	if (code.check != check)
+		return -ESTALE;
+	r = read_string(facts, memory, word_at(code.body, o[RUBY_BODY_LABEL]), name, sizeof name);
+	if (r < 0)
+		return r;
+	r = read_path(facts, memory, word_at(code.body, o[RUBY_BODY_PATH]), ret->file,
+		      sizeof ret->file);
+	if (r < 0)
+		return r;
+	r = read_lines(facts, memory, &code, ret);
+	if (r < 0)
+		return r;
+	r = read_code(facts, memory, sequence, &again);
+	if (r < 0)
+		return r;
+	if (again.check != check || again.address != code.address)
+		return -ESTALE;
 	snprintf(ret->name, sizeof ret->name, "%s%s", class, name);
 	ret->first_line = (uint32_t)word_at(code.body, o[RUBY_BODY_LINE]) >>
 			  (facts->version < RUBY(3, 2)); /* a Fixnum, then */
@@ -411,20 +430,24 @@ static int describe_method(const struct runtime_facts *facts, const struct runti
 	char class[RUNTIME_NAME_MAX / 2] = "";
 	int r = read_entry(memory, frame->code, &entry, &definition);
 
-	if (r == 0 && (definition.kind & DEFINITION_KIND) != DEFINITION_INSTRUCTIONS)
-		r = -ESTALE;
-	if (r == 0 && find_symbols(facts, memory, &names.symbols) == 0)
-		r = read_owner(&names, frame->code, &entry, class, sizeof class);
 	if (r < 0)
 		return r;
+	if ((definition.kind & DEFINITION_KIND) != DEFINITION_INSTRUCTIONS)
+		return -ESTALE;
+	if (find_symbols(facts, memory, &names.symbols) == 0) {
+		r = read_owner(&names, frame->code, &entry, class, sizeof class);
+		if (r < 0)
+			return r;
+	}
 	return describe_code(facts, memory, definition.code,
 			     frame->check ^ (uint32_t)(entry.owner >> 3) ^
 				     (uint32_t)(definition.code >> 2),
 			     class, ret);
 }
 
-int ruby_describe(const struct runtime_facts *facts, const struct runtime_memory *memory,
-		  const struct runtime_frame *frame, struct runtime_code *ret)
+/* After an error, @ret may have lines. */
+static int describe(const struct runtime_facts *facts, const struct runtime_memory *memory,
+		    const struct runtime_frame *frame, struct runtime_code *ret)
 {
 	switch (frame->kind) {
 	case RUBY_SEQUENCE: return describe_code(facts, memory, frame->code, frame->check, "", ret);
@@ -432,4 +455,14 @@ int ruby_describe(const struct runtime_facts *facts, const struct runtime_memory
 	case RUBY_FUNCTION: return describe_function(facts, memory, frame, ret);
 	default: return -ESTALE;
 	}
+}
+
+int ruby_describe(const struct runtime_facts *facts, const struct runtime_memory *memory,
+		  const struct runtime_frame *frame, struct runtime_code *ret)
+{
+	int r = describe(facts, memory, frame, ret);
+
+	if (r < 0)
+		runtime_code_done(ret);
+	return r;
 }

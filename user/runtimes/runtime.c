@@ -51,9 +51,11 @@ int runtime_complete(struct runtime_facts *facts, const struct runtime_memory *m
 	bool wants_more = facts->is_partial || facts->is_early;
 	int r = wants_more ? runtime_of(facts)->complete(facts, memory) : 0;
 
-	if (r == 0 && !runtime_is_sound(facts))
+	if (r < 0)
+		return r;
+	if (!runtime_is_sound(facts))
 		facts->problem = RUNTIME_LAYOUT;
-	return r;
+	return 0;
 }
 
 bool runtime_is_sound(const struct runtime_facts *facts)
@@ -145,11 +147,13 @@ int runtime_describe(const struct runtime_facts *facts, const struct runtime_mem
 	if (!is_usable(facts))
 		return -EINVAL;
 	r = runtime_of(facts)->describe(facts, &reading, frame, ret);
-	if (r == 0 && !*ret->name) {
+	if (r < 0)
+		return r;
+	if (!*ret->name) {
 		runtime_code_done(ret);
-		r = -ESTALE;
+		return -ESTALE;
 	}
-	return r;
+	return 0;
 }
 
 void runtime_code_done(struct runtime_code *code)

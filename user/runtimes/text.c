@@ -107,10 +107,10 @@ static int link_op(struct text_writer *writer, uint32_t i)
 
 int text_end(struct text_writer *writer)
 {
-	int r = writer->error;
-
-	for (uint32_t i = 0; i < writer->n && r == 0; i++)
-		if (writer->wants[i])
-			r = link_op(writer, i);
-	return r;
+	if (writer->error)
+		return writer->error;
+	for (uint32_t i = 0; i < writer->n; i++)
+		if (writer->wants[i] && link_op(writer, i) < 0)
+			return -EINVAL;
+	return 0;
 }
