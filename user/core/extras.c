@@ -39,7 +39,9 @@ int extras_add_label(struct extras *extras, const struct extras_label *label, ui
 		if (found >= TABLE_NONE - 1)
 			return -E2BIG;
 		r = array_reserve(extras->labels, extras->labels_capacity, found, 1);
-		r = r < 0 ? r : table_add(&extras->label_index, hash, found);
+		if (r < 0)
+			return r;
+		r = table_add(&extras->label_index, hash, found);
 		if (r < 0)
 			return r;
 		extras->labels[0] = (struct extras_label){0};
@@ -69,7 +71,9 @@ int extras_add_detail(struct extras *extras, const struct extras_detail *detail,
 		if (found >= TABLE_NONE - 1)
 			return -E2BIG;
 		r = array_reserve(extras->details, extras->details_capacity, found, 1);
-		r = r < 0 ? r : table_add(&extras->detail_index, hash, found);
+		if (r < 0)
+			return r;
+		r = table_add(&extras->detail_index, hash, found);
 		if (r < 0)
 			return r;
 		extras->details[0] = (struct extras_detail){0};
@@ -108,9 +112,5 @@ void extras_add_up(struct extras *extras, uint32_t to, uint32_t from)
 
 int extras_add_comment(struct extras *extras, uint32_t text)
 {
-	int r = array_reserve(extras->comments, extras->comments_capacity, extras->n_comments, 1);
-
-	if (r == 0)
-		extras->comments[extras->n_comments++] = text;
-	return r;
+	return array_add(extras->comments, extras->comments_capacity, extras->n_comments, text);
 }

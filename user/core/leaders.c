@@ -244,9 +244,9 @@ static bool is_waiting(const struct stacks *stacks, const struct parts *parts)
 static int add_stacks(struct leaders_search *search, struct rows *rows)
 {
 	const struct stacks *stacks = search->stacks;
-	int r = 0;
+	int r;
 
-	for (size_t i = 0; i < stacks->n_entries && r == 0; i++) {
+	for (size_t i = 0; i < stacks->n_entries; i++) {
 		const struct stacks_entry *entry = &stacks->entries[i];
 		struct parts parts = take_apart(search, entry);
 		bool waits = is_waiting(stacks, &parts);
@@ -259,9 +259,13 @@ static int add_stacks(struct leaders_search *search, struct rows *rows)
 		    key.function == NO_FRAME)
 			continue;
 		r = find_command(search, parts.command, &key.command);
-		r = r < 0 ? r : add_row(rows, &key, entry->weight);
+		if (r < 0)
+			return r;
+		r = add_row(rows, &key, entry->weight);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 static int compare(const void *a, const void *b)
@@ -302,18 +306,29 @@ static int list(const struct stacks *stacks, const struct rows *rows, struct lea
 	return 0;
 }
 
+static int find(struct leaders_search *search, struct rows *rows, struct leaders *leaders)
+{
+	int r = strings_init(&leaders->commands);
+
+	if (r < 0)
+		return r;
+	r = know_frames(search);
+	if (r < 0)
+		return r;
+	r = add_stacks(search, rows);
+	if (r < 0)
+		return r;
+	return list(search->stacks, rows, leaders);
+}
+
 int leaders_find(const struct stacks *stacks, enum leaders_of of, struct leaders *ret)
 {
-	struct leaders_search search = {.stacks = stacks, .of = of};
+	struct leaders_search search = {.stacks = stacks, .of = of, .commands = &ret->commands};
 	struct rows rows = {};
 	int r;
 
 	*ret = (struct leaders){};
-	search.commands = &ret->commands;
-	r = strings_init(&ret->commands);
-	r = r < 0 ? r : know_frames(&search);
-	r = r < 0 ? r : add_stacks(&search, &rows);
-	r = r < 0 ? r : list(stacks, &rows, ret);
+	r = find(&search, &rows, ret);
 	table_done(&rows.index);
 	free(rows.items);
 	free(search.frames);

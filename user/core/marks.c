@@ -57,10 +57,12 @@ static int add_round(struct strings *strings, const char *name, size_t from, uin
 	char *text;
 	int n = asprintf(&text, "%.*s(%.*s)", (int)from, name, (int)(strlen(inner) - has_brackets),
 			 inner);
-	int r = n < 0 ? -ENOMEM : strings_add_bytes(strings, text, n, ret);
+	int r;
 
-	if (n >= 0)
-		free(text);
+	if (n < 0)
+		return -ENOMEM;
+	r = strings_add_bytes(strings, text, n, ret);
+	free(text);
 	return r;
 }
 
@@ -68,11 +70,12 @@ static int add_round(struct strings *strings, const char *name, size_t from, uin
 static int add_no_comment(struct strings *strings, const char *name, uint32_t *ret)
 {
 	char *text;
-	int n = asprintf(&text, "(#)%s", name + 1);
-	int r = n < 0 ? -ENOMEM : strings_add_bytes(strings, text, n, ret);
+	int n = asprintf(&text, "(#)%s", name + 1), r;
 
-	if (n >= 0)
-		free(text);
+	if (n < 0)
+		return -ENOMEM;
+	r = strings_add_bytes(strings, text, n, ret);
+	free(text);
 	return r;
 }
 

@@ -6,22 +6,22 @@
 
 #include "base/array.h"
 
-/* Waker 0 means none. */
-static int add_no_waker(struct profile *profile)
+static int init(struct profile *profile)
 {
-	int r = array_reserve(profile->wakers, profile->wakers_capacity, 0, 1);
+	int r = strings_init(&profile->strings);
 
-	if (r == 0)
-		profile->wakers[profile->n_wakers++] = (struct profile_waker){0};
-	return r;
-}
-
-/* Allocate even when empty: callers do pointer arithmetic on these arrays. */
-static int reserve_empty(struct profile *profile)
-{
-	int r = array_reserve(profile->stack_locations, profile->stack_locations_capacity, 0, 1);
-
-	return r < 0 ? r : array_reserve(profile->frames, profile->frames_capacity, 0, 1);
+	if (r < 0)
+		return r;
+	/* Waker 0 means none. */
+	r = array_add(profile->wakers, profile->wakers_capacity, profile->n_wakers,
+		      (struct profile_waker){0});
+	if (r < 0)
+		return r;
+	/* Allocate even when empty: callers do pointer arithmetic on these arrays. */
+	r = array_reserve(profile->stack_locations, profile->stack_locations_capacity, 0, 1);
+	if (r < 0)
+		return r;
+	return array_reserve(profile->frames, profile->frames_capacity, 0, 1);
 }
 
 int profile_new(enum profile_mode mode, struct profile **ret)
@@ -32,9 +32,7 @@ int profile_new(enum profile_mode mode, struct profile **ret)
 	if (!profile)
 		return -ENOMEM;
 	profile->mode = mode;
-	r = strings_init(&profile->strings);
-	r = r < 0 ? r : add_no_waker(profile);
-	r = r < 0 ? r : reserve_empty(profile);
+	r = init(profile);
 	if (r < 0) {
 		profile_free(profile);
 		return r;
@@ -111,7 +109,9 @@ static int append_location(struct profile *profile, const struct profile_locatio
 	if (profile->n_locations >= TABLE_NONE)
 		return -E2BIG;
 	r = array_reserve(profile->locations, profile->locations_capacity, profile->n_locations, 1);
-	r = r < 0 ? r : table_add(&profile->location_index, hash, profile->n_locations);
+	if (r < 0)
+		return r;
+	r = table_add(&profile->location_index, hash, profile->n_locations);
 	if (r < 0)
 		return r;
 	*ret_location = profile->n_locations;
@@ -170,9 +170,11 @@ static int append_named(struct profile *profile, const struct named_key *key, ui
 	uint32_t id;
 	int r = array_reserve(profile->frames, profile->frames_capacity, profile->n_frames, key->n);
 
-	if (r == 0 && profile->n_frames + key->n > TABLE_NONE)
-		r = -E2BIG;
-	r = r < 0 ? r : append_location(profile, &location, hash, &id);
+	if (r < 0)
+		return r;
+	if (profile->n_frames + key->n > TABLE_NONE)
+		return -E2BIG;
+	r = append_location(profile, &location, hash, &id);
 	if (r < 0)
 		return r;
 	/* Can't fail: the room is reserved. */
@@ -229,9 +231,10 @@ int profile_append_stack(struct profile *profile, const uint32_t *locations, uin
 	if (profile->n_stacks >= TABLE_NONE)
 		return -E2BIG;
 	r = array_reserve(profile->stacks, profile->stacks_capacity, profile->n_stacks, 1);
-	r = r < 0 ? r
-		  : array_reserve(profile->stack_locations, profile->stack_locations_capacity,
-				  profile->n_stack_locations, n);
+	if (r < 0)
+		return r;
+	r = array_reserve(profile->stack_locations, profile->stack_locations_capacity,
+			  profile->n_stack_locations, n);
 	if (r < 0)
 		return r;
 	if (n)
@@ -248,17 +251,17 @@ int profile_append_stack(struct profile *profile, const uint32_t *locations, uin
 static int index_stacks(struct profile *profile)
 {
 	struct table *index = &profile->stack_index;
-	int r = 0;
 
-	while (index->n_used < profile->n_stacks && r == 0) {
+	while (index->n_used < profile->n_stacks) {
 		const struct profile_stack *stack = &profile->stacks[index->n_used];
+		uint64_t hash =
+			hash_stack(profile->stack_locations + stack->first, stack->n, stack->end);
+		int r = table_add(index, hash, index->n_used);
 
-		r = table_add(
-			index,
-			hash_stack(profile->stack_locations + stack->first, stack->n, stack->end),
-			index->n_used);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 int profile_add_stack(struct profile *profile, const uint32_t *locations, uint32_t n,
@@ -378,7 +381,9 @@ int profile_add_sample(struct profile *profile, const struct profile_sample *sam
 	if (profile->n_samples >= TABLE_NONE)
 		return -E2BIG;
 	r = array_reserve(profile->samples, profile->samples_capacity, profile->n_samples, 1);
-	r = r < 0 ? r : index_sample(profile, hash, sample->stack, profile->n_samples);
+	if (r < 0)
+		return r;
+	r = index_sample(profile, hash, sample->stack, profile->n_samples);
 	if (r < 0)
 		return r;
 	profile->samples[profile->n_samples++] = *sample;
@@ -387,15 +392,17 @@ int profile_add_sample(struct profile *profile, const struct profile_sample *sam
 
 int profile_index_samples(struct profile *profile)
 {
-	int r = 0;
-
 	table_done(&profile->sample_index);
 	for (size_t i = 0; i < profile->n_stacks; i++)
 		profile->stacks[i].sample = 0;
-	for (size_t i = 0; i < profile->n_samples && r == 0; i++)
-		r = index_sample(profile, hash_sample(&profile->samples[i]),
-				 profile->samples[i].stack, i);
-	return r;
+	for (size_t i = 0; i < profile->n_samples; i++) {
+		const struct profile_sample *sample = &profile->samples[i];
+		int r = index_sample(profile, hash_sample(sample), sample->stack, i);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 /* Moves the hidden samples back next to the others. */

@@ -3,26 +3,32 @@
 
 #include "core/matcher.h"
 
-/* Whether one of @frames matches: 1, 0 or an error. */
-static int any_matches(const struct profile *profile, struct matcher *matcher,
-		       const struct named_frame *frames, size_t n)
+/* Whether one of the frames matches: 1, 0 or an error. */
+static int any_matches(const struct unfolder *unfolder, struct matcher *matcher)
 {
-	int r = 0;
+	for (size_t i = 0; i < unfolder->n; i++) {
+		uint32_t name = unfolder->frames[i].name;
+		int r = matcher_test(matcher, name, strings_get(&unfolder->profile->strings, name));
 
-	for (size_t i = 0; i < n && r == 0; i++)
-		r = matcher_test(matcher, frames[i].name,
-				 strings_get(&profile->strings, frames[i].name));
-	return r;
+		if (r != 0)
+			return r;
+	}
+	return 0;
 }
 
-static int is_wanted(const struct profile *profile, struct matcher *include,
-		     struct matcher *exclude, const struct named_frame *frames, size_t n)
+static int is_wanted(struct unfolder *unfolder, const struct profile_sample *sample,
+		     struct matcher *include, struct matcher *exclude)
 {
-	int r = include->is_set ? any_matches(profile, include, frames, n) : 1;
+	int r = unfolder_next(unfolder, sample);
 
-	if (r <= 0)
+	if (r < 0)
 		return r;
-	r = any_matches(profile, exclude, frames, n);
+	if (include->is_set) {
+		r = any_matches(unfolder, include);
+		if (r <= 0)
+			return r;
+	}
+	r = any_matches(unfolder, exclude);
 	return r < 0 ? r : !r;
 }
 
@@ -33,10 +39,10 @@ static int keep_wanted(struct profile *profile, const struct unfold_options *unf
 	size_t kept = 0;
 	int r = 0;
 
-	for (size_t i = 0; i < profile->n_samples && r >= 0; i++) {
-		r = unfolder_next(&unfolder, &profile->samples[i]);
-		if (r >= 0)
-			r = is_wanted(profile, include, exclude, unfolder.frames, unfolder.n);
+	for (size_t i = 0; i < profile->n_samples; i++) {
+		r = is_wanted(&unfolder, &profile->samples[i], include, exclude);
+		if (r < 0)
+			break;
 		if (r > 0)
 			profile->samples[kept++] = profile->samples[i];
 	}
@@ -49,11 +55,16 @@ static int keep_wanted(struct profile *profile, const struct unfold_options *unf
 int profile_select(struct profile *profile, const struct unfold_options *unfold,
 		   const struct select_options *options)
 {
-	struct matcher include = {}, exclude = {};
-	int r = matcher_init(&include, options->include);
+	struct matcher include, exclude;
+	int r;
 
-	r = r < 0 ? r : matcher_init(&exclude, options->exclude);
-	if (r == 0 && (options->include || options->exclude))
+	if (!options->include && !options->exclude)
+		return 0;
+	r = matcher_init(&include, options->include);
+	if (r < 0)
+		return r;
+	r = matcher_init(&exclude, options->exclude);
+	if (r == 0)
 		r = keep_wanted(profile, unfold, &include, &exclude);
 	matcher_done(&include);
 	matcher_done(&exclude);

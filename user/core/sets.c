@@ -41,8 +41,12 @@ int sets_add_function(struct sets *sets, const char *name, const char *module, u
 	struct set_function function = {.self = self};
 	int r = array_reserve(sets->functions, sets->functions_capacity, sets->n_functions, 1);
 
-	r = r < 0 ? r : strings_add(&sets->strings, name, &function.name);
-	r = r < 0 ? r : strings_add(&sets->strings, module, &function.module);
+	if (r < 0)
+		return r;
+	r = strings_add(&sets->strings, name, &function.name);
+	if (r < 0)
+		return r;
+	r = strings_add(&sets->strings, module, &function.module);
 	if (r < 0)
 		return r;
 	sets->functions[sets->n_functions++] = function;
@@ -55,7 +59,9 @@ int sets_add_command(struct sets *sets, const char *name, uint64_t total)
 	struct set_command command = {.total = total};
 	int r = array_reserve(sets->commands, sets->commands_capacity, sets->n_commands, 1);
 
-	r = r < 0 ? r : strings_add(&sets->strings, name, &command.name);
+	if (r < 0)
+		return r;
+	r = strings_add(&sets->strings, name, &command.name);
 	if (r < 0)
 		return r;
 	sets->commands[sets->n_commands++] = command;
@@ -68,7 +74,9 @@ int sets_add_loss(struct sets *sets, const char *kind, uint64_t n)
 	struct set_loss loss = {.n = n};
 	int r = array_reserve(sets->losses, sets->losses_capacity, sets->n_losses, 1);
 
-	r = r < 0 ? r : strings_add(&sets->strings, kind, &loss.kind);
+	if (r < 0)
+		return r;
+	r = strings_add(&sets->strings, kind, &loss.kind);
 	if (r < 0)
 		return r;
 	sets->losses[sets->n_losses++] = loss;
@@ -81,7 +89,9 @@ int sets_add_file(struct sets *sets, const char *name, uint64_t bytes)
 	struct set_file file = {.bytes = bytes};
 	int r = array_reserve(sets->files, sets->files_capacity, sets->n_files, 1);
 
-	r = r < 0 ? r : strings_add(&sets->strings, name, &file.name);
+	if (r < 0)
+		return r;
+	r = strings_add(&sets->strings, name, &file.name);
 	if (r < 0)
 		return r;
 	sets->files[sets->n_files++] = file;

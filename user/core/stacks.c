@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/system.h"
 #include "core/matcher.h"
 
 #define MAX_FRAMES (UINT32_MAX - 2) /* tree.h uses two numbers itself */
@@ -61,7 +62,9 @@ static int add_frame(struct stacks *stacks, const struct stacks_frame *frame, ui
 	int r = table_intern(&stacks->frame_index, hash, frame_equal, stacks->frames,
 			     stacks->frames_capacity, stacks->n_frames, frame, ret);
 
-	return r < 0 ? r : *ret < MAX_FRAMES ? 0 : -E2BIG;
+	if (r < 0)
+		return r;
+	return *ret < MAX_FRAMES ? 0 : -E2BIG;
 }
 
 /* A mapping's name as the module of its code; "" if unknown. */
@@ -94,8 +97,12 @@ static int name_frame(struct added_profile *added, const struct named_frame *nam
 	int r = (named->kind == FRAME_USER ? marks_add_function : strings_add)(&stacks->strings,
 									       name, &frame.name);
 
-	r = r < 0 ? r : strings_add(&stacks->strings, module, &frame.module);
-	return r < 0 ? r : add_frame(stacks, &frame, ret);
+	if (r < 0)
+		return r;
+	r = strings_add(&stacks->strings, module, &frame.module);
+	if (r < 0)
+		return r;
+	return add_frame(stacks, &frame, ret);
 }
 
 /* Extends @known: reading adds names to the profile. */
@@ -123,10 +130,13 @@ static int find_frame(struct added_profile *added, const struct named_frame *nam
 		return 0;
 	}
 	r = name_frame(added, named, &frame);
-	if (r == 0 && named->name >= added->n_known)
-		r = know_more(added);
 	if (r < 0)
 		return r;
+	if (named->name >= added->n_known) {
+		r = know_more(added);
+		if (r < 0)
+			return r;
+	}
 	added->known[named->name] =
 		(struct known_frame){named->mapping, frame, named->kind, named->is_waker, true};
 	*ret = frame;
@@ -219,10 +229,15 @@ static int find_frames(struct added_profile *added, const struct unfolder *unfol
 {
 	int r = array_reserve(added->ids, added->ids_capacity, 0, unfolder->n);
 
+	if (r < 0)
+		return r;
 	fetch_names(added, unfolder);
-	for (size_t i = unfolder->n_same; i < unfolder->n && r == 0; i++)
+	for (size_t i = unfolder->n_same; i < unfolder->n; i++) {
 		r = find_frame(added, &unfolder->frames[i], &added->ids[i]);
-	return r;
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 /* Adds the latest ids as the options require. */
@@ -231,9 +246,11 @@ static int add_ids(struct added_profile *added, size_t n, size_t n_kept, uint32_
 	struct stacks *stacks = added->stacks;
 	const struct stacks_options *options = &stacks->options;
 	uint32_t *ids;
-	int r = array_reserve(stacks->ids, stacks->ids_capacity, stacks->n_ids, n);
-	int base = r < 0 ? r : find_base(added, added->ids, n);
+	int r = array_reserve(stacks->ids, stacks->ids_capacity, stacks->n_ids, n), base;
 
+	if (r < 0)
+		return r;
+	base = find_base(added, added->ids, n);
 	if (base < 0)
 		return base;
 	ids = stacks->ids + stacks->n_ids;
@@ -251,7 +268,7 @@ static int add_ids(struct added_profile *added, size_t n, size_t n_kept, uint32_
 }
 
 static int add_sample(struct added_profile *added, const struct profile_sample *sample,
-		      const struct unfolder *unfolder)
+		      struct unfolder *unfolder)
 {
 	struct stacks *stacks = added->stacks;
 	/* [idle] comes first. */
@@ -261,15 +278,20 @@ static int add_sample(struct added_profile *added, const struct profile_sample *
 				     .weight = weight_of(added->profile, sample),
 				     .variance = variance_of(added->profile, sample)};
 	uint64_t sum;
-	int r = find_frames(added, unfolder);
+	int r = unfolder_next(unfolder, sample);
 
+	if (r < 0)
+		return r;
+	r = find_frames(added, unfolder);
 	/* The next sample may share frames with this one, even if it is not added. */
 	if (r < 0 || !entry.weight)
 		return r;
 	if (__builtin_add_overflow(stacks->totals[0] + stacks->totals[1], entry.weight, &sum))
 		return -EOVERFLOW;
 	r = array_reserve(stacks->entries, stacks->entries_capacity, stacks->n_entries, 1);
-	r = r < 0 ? r : add_ids(added, unfolder->n, n_kept, &entry.n);
+	if (r < 0)
+		return r;
+	r = add_ids(added, unfolder->n, n_kept, &entry.n);
 	if (r < 0)
 		return r;
 	stacks->n_ids += entry.n;
@@ -303,12 +325,9 @@ static int add_samples(struct added_profile *added)
 	int r = 0;
 
 	added->leaves_idle_out = added->stacks->options.no_idle && has_others(profile);
-	for (size_t i = 0; i < profile->n_samples && r == 0; i++) {
-		if (leave_out(added, &profile->samples[i]))
-			continue;
-		r = unfolder_next(&unfolder, &profile->samples[i]);
-		r = r < 0 ? r : add_sample(added, &profile->samples[i], &unfolder);
-	}
+	for (size_t i = 0; i < profile->n_samples && r == 0; i++)
+		if (!leave_out(added, &profile->samples[i]))
+			r = add_sample(added, &profile->samples[i], &unfolder);
 	unfolder_done(&unfolder);
 	return r;
 }
@@ -368,16 +387,29 @@ bool stacks_is_time(const struct stacks *stacks)
 	return strcmp(stacks_unit(stacks), "nanoseconds") == 0;
 }
 
+static int add_profile(struct added_profile *added)
+{
+	int r = know_more(added);
+
+	if (r < 0)
+		return r;
+	r = add_side_facts(added);
+	if (r < 0)
+		return r;
+	return add_samples(added);
+}
+
 int stacks_add(struct stacks *stacks, struct profile *profile, enum stacks_side side)
 {
 	struct added_profile added = {.stacks = stacks, .profile = profile, .side = side};
-	int r = matcher_init(&added.base, stacks->options.base);
+	int r;
 
 	if (side == SIDE_BASE)
 		stacks->is_comparison = true;
-	r = r < 0 ? r : know_more(&added);
-	r = r < 0 ? r : add_side_facts(&added);
-	r = r < 0 ? r : add_samples(&added);
+	r = matcher_init(&added.base, stacks->options.base);
+	if (r < 0)
+		return r;
+	r = add_profile(&added);
 	free(added.known);
 	free(added.ids);
 	matcher_done(&added.base);
@@ -439,34 +471,35 @@ static int compare_frames(const void *a, const void *b, void *data)
 static int number_frames(struct stacks *stacks)
 {
 	size_t n = stacks->n_frames;
-	struct stacks_frame *frames = calloc(n + 1, sizeof *frames);
-	uint32_t *order = calloc(n + 1, sizeof *order), *numbers = calloc(n + 1, sizeof *numbers);
-	struct order_keys keys = {};
-	int r = frames && order && numbers ? make_order_keys(stacks, &keys) : -ENOMEM;
+	_cleanup_free_ struct stacks_frame *frames = calloc(n + 1, sizeof *frames);
+	_cleanup_free_ uint32_t *order = calloc(n + 1, sizeof *order);
+	_cleanup_free_ uint32_t *numbers = calloc(n + 1, sizeof *numbers);
+	struct order_keys keys;
+	int r;
 
-	if (r == 0) {
-		for (size_t i = 0; i < n; i++)
-			order[i] = i;
-		qsort_r(order, n, sizeof *order, compare_frames, &keys);
-		for (size_t i = 0; i < n; i++) {
-			numbers[order[i]] = i;
-			frames[i] = stacks->frames[order[i]];
-		}
-		for (size_t i = 0; i < stacks->n_ids; i++)
-			stacks->ids[i] = numbers[stacks->ids[i]];
-		free(stacks->frames);
-		stacks->frames = frames;
-		stacks->frames_capacity = n + 1;
-		/* It holds the old numbers, and nothing is added after this. */
-		table_done(&stacks->frame_index);
-		frames = NULL;
-	}
+	if (!frames || !order || !numbers)
+		return -ENOMEM;
+	r = make_order_keys(stacks, &keys);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n; i++)
+		order[i] = i;
+	qsort_r(order, n, sizeof *order, compare_frames, &keys);
 	free(keys.text);
 	free(keys.at);
-	free(frames);
-	free(order);
-	free(numbers);
-	return r;
+	for (size_t i = 0; i < n; i++) {
+		numbers[order[i]] = i;
+		frames[i] = stacks->frames[order[i]];
+	}
+	for (size_t i = 0; i < stacks->n_ids; i++)
+		stacks->ids[i] = numbers[stacks->ids[i]];
+	free(stacks->frames);
+	stacks->frames = frames;
+	stacks->frames_capacity = n + 1;
+	frames = NULL;
+	/* It holds the old numbers, and nothing is added after this. */
+	table_done(&stacks->frame_index);
+	return 0;
 }
 
 /* Floor of @weight × 2^52 / @total, exact. */

@@ -46,11 +46,14 @@ static int sweep_to(struct sweep *sweep, const uint32_t *ids, uint32_t n)
 	return 0;
 }
 
+/* Of all stacks, from entering the root to leaving it. */
 static int sweep_all(struct sweep *sweep)
 {
 	const struct stacks *stacks = sweep->stacks;
-	int r;
+	int r = sweep->enter(sweep->data, TREE_ROOT);
 
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < stacks->n_entries; i++) {
 		const struct stacks_entry *entry = &stacks->entries[i];
 
@@ -59,7 +62,10 @@ static int sweep_all(struct sweep *sweep)
 			return r;
 		sweep->end(sweep->data, entry);
 	}
-	return sweep_to(sweep, NULL, 0);
+	for (; sweep->n; sweep->n--)
+		sweep->leave(sweep->data);
+	sweep->leave(sweep->data);
+	return 0;
 }
 
 /*
@@ -103,11 +109,9 @@ struct width_counts {
 static int count_enter(void *data, uint32_t frame __attribute__((unused)))
 {
 	struct width_counts *counts = data;
-	int r = array_reserve(counts->path, counts->capacity, counts->n, 1);
 
-	if (r == 0)
-		counts->path[counts->n++] = (struct counted){0, UINT64_MAX};
-	return r;
+	return array_add(counts->path, counts->capacity, counts->n,
+			 (struct counted){0, UINT64_MAX});
 }
 
 static void count_leave(void *data)
@@ -185,12 +189,9 @@ static int fit(const struct stacks *stacks, const struct tree_limits *limits, st
 		return -ENOMEM;
 	counts->least_width = limits->least_width;
 	sweep.data = counts;
-	r = count_enter(counts, TREE_ROOT);
-	r = r < 0 ? r : sweep_all(&sweep);
-	if (r == 0) {
-		count_leave(counts);
+	r = sweep_all(&sweep);
+	if (r == 0)
 		*ret = find_fit(counts, limits->max_nodes);
-	}
 	free(counts->path);
 	free(counts);
 	return r;
@@ -230,12 +231,17 @@ static int grow_enter(void *data, uint32_t frame)
 	uint32_t parent = builder->n ? builder->path[builder->n - 1] : TREE_NONE;
 	int r = array_reserve(builder->path, builder->path_capacity, builder->n, 1);
 
-	r = r < 0 ? r : array_reserve(builder->elided, builder->elided_capacity, builder->n, 1);
+	if (r < 0)
+		return r;
+	r = array_reserve(builder->elided, builder->elided_capacity, builder->n, 1);
+	if (r < 0)
+		return r;
 	/* One more, so that leaving a node always finds room for its elided child. */
-	r = r < 0 ? r
-		  : array_reserve(builder->tree.nodes, builder->tree.nodes_capacity,
-				  builder->tree.n_nodes, 2 + builder->n);
-	r = r < 0 ? r : push_node(&builder->tree, frame, parent, builder->n);
+	r = array_reserve(builder->tree.nodes, builder->tree.nodes_capacity, builder->tree.n_nodes,
+			  2 + builder->n);
+	if (r < 0)
+		return r;
+	r = push_node(&builder->tree, frame, parent, builder->n);
 	if (r < 0)
 		return r;
 	builder->path[builder->n] = builder->tree.n_nodes - 1;
@@ -378,14 +384,14 @@ int tree_build(const struct stacks *stacks, const struct tree_limits *limits, st
 			      .data = &builder};
 	int r = fit(stacks, limits, &builder.fit);
 
+	if (r < 0)
+		return r;
 	builder.tree.least_width = builder.fit.least_width;
-	r = r < 0 ? r : grow_enter(&builder, TREE_ROOT);
-	r = r < 0 ? r : sweep_all(&sweep);
-	if (r == 0)
-		grow_leave(&builder);
-	r = r < 0 ? r : place(&builder.tree);
+	r = sweep_all(&sweep);
 	free(builder.path);
 	free(builder.elided);
+	if (r == 0)
+		r = place(&builder.tree);
 	if (r < 0) {
 		tree_done(&builder.tree);
 		return r;

@@ -14,11 +14,7 @@
 
 static int push_named(struct unfolder *to, const struct named_frame *frame)
 {
-	int r = array_reserve(to->frames, to->capacity, to->n, 1);
-
-	if (r == 0)
-		to->frames[to->n++] = *frame;
-	return r;
+	return array_add(to->frames, to->capacity, to->n, *frame);
 }
 
 /* Pushes a frame that is not code. */
@@ -35,7 +31,9 @@ static int push_text(struct unfolder *to, enum frame_kind kind, const char *text
 	uint32_t name;
 	int r = strings_add(&to->profile->strings, text, &name);
 
-	return r < 0 ? r : push(to, kind, name);
+	if (r < 0)
+		return r;
+	return push(to, kind, name);
 }
 
 /* Appends numbers to the command's name, which may be of any length in other tools' files. */
@@ -50,7 +48,9 @@ static int push_numbered(struct unfolder *to, uint32_t comm, const char *numbers
 		return -ENOMEM;
 	r = marks_add_command(&to->profile->strings, text, &numbered);
 	free(text);
-	return r < 0 ? r : push(to, FRAME_NOTE, numbered);
+	if (r < 0)
+		return r;
+	return push(to, FRAME_NOTE, numbered);
 }
 
 /* @begins: the command begins the stack; else it is a waker's. */
@@ -60,7 +60,9 @@ static int push_command(struct unfolder *to, uint32_t comm, bool begins)
 	int r = (begins ? marks_add_command
 			: marks_add_function)(strings, strings_get(strings, comm), &comm);
 
-	return r < 0 ? r : push(to, FRAME_NOTE, comm);
+	if (r < 0)
+		return r;
+	return push(to, FRAME_NOTE, comm);
 }
 
 /* Folded lines by command have no threads. The kernel's idle ones are 0. */
@@ -118,7 +120,9 @@ static int push_frame(struct unfolder *to, uint32_t id, uint32_t k)
 	if (frame->kind == FRAME_INLINED && to->options->no_inline)
 		return 0;
 	r = profile_name_frame(to->profile, to->options, frame, &named.name);
-	return r < 0 ? r : push_named(to, &named);
+	if (r < 0)
+		return r;
+	return push_named(to, &named);
 }
 
 /* The outermost function decides whose code it is. */
@@ -133,23 +137,29 @@ static bool is_left_out(const struct unfolder *to, const struct profile_location
 static int push_location(struct unfolder *to, uint32_t id, bool leaf_first)
 {
 	const struct profile_location *location = &to->profile->locations[id];
-	int r = 0;
 
 	if (is_left_out(to, location))
 		return 0;
-	for (uint32_t i = 0; i < location->n_frames && r == 0; i++)
-		r = push_frame(to, id, leaf_first ? i : location->n_frames - 1 - i);
-	return r;
+	for (uint32_t i = 0; i < location->n_frames; i++) {
+		int r = push_frame(to, id, leaf_first ? i : location->n_frames - 1 - i);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 static int push_stack(struct unfolder *to, const struct profile_stack *stack)
 {
 	const uint32_t *ids = to->profile->stack_locations + stack->first;
-	int r = 0;
 
-	for (uint32_t i = 0; i < stack->n && r == 0; i++)
-		r = push_location(to, ids[i], true);
-	return r;
+	for (uint32_t i = 0; i < stack->n; i++) {
+		int r = push_location(to, ids[i], true);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 static bool is_same_root(const struct unfolder *to, const struct profile_sample *sample)
@@ -179,6 +189,22 @@ static uint32_t count_shared(const struct unfolder *to, const struct profile_sam
 	return shared;
 }
 
+/* Pushes what comes before the functions of a stack whose end is @end. */
+static int push_head(struct unfolder *to, const struct profile_sample *sample, enum stack_end end)
+{
+	int r;
+
+	if (to->options->fold_idle && sample->is_idle) {
+		r = push_text(to, FRAME_NOTE, mark_text(MARK_IDLE));
+		if (r < 0)
+			return r;
+	}
+	r = push_root(to, sample);
+	if (r < 0 || end == STACK_COMPLETE)
+		return r;
+	return push_text(to, FRAME_NOTE, mark_text(MARK_TRUNCATED));
+}
+
 /* Consecutive samples mostly share much of their stacks: that part stays. */
 static int push_thread(struct unfolder *to, const struct profile_sample *sample)
 {
@@ -193,18 +219,18 @@ static int push_thread(struct unfolder *to, const struct profile_sample *sample)
 		shared = count_shared(to, sample);
 		to->n = to->n_same = to->depths[shared];
 	} else {
-		if (to->options->fold_idle && sample->is_idle)
-			r = push_text(to, FRAME_NOTE, mark_text(MARK_IDLE));
-		r = r < 0 ? r : push_root(to, sample);
-		if (r == 0 && stack->end != STACK_COMPLETE)
-			r = push_text(to, FRAME_NOTE, mark_text(MARK_TRUNCATED));
+		r = push_head(to, sample, stack->end);
+		if (r < 0)
+			return r;
 		to->depths[0] = to->n;
 	}
-	for (; shared < stack->n && r == 0; shared++) {
+	for (; shared < stack->n; shared++) {
 		r = push_location(to, ids[stack->n - 1 - shared], false);
+		if (r < 0)
+			return r;
 		to->depths[shared + 1] = to->n;
 	}
-	return r;
+	return 0;
 }
 
 static int push_waker_name(struct unfolder *to, const struct profile_waker *waker)
@@ -224,11 +250,18 @@ static int push_waker(struct unfolder *to, const struct profile_waker *waker)
 	const struct profile_stack *stack = &to->profile->stacks[waker->stack];
 	int r = push_text(to, FRAME_SEPARATOR, mark_text(MARK_SEPARATOR));
 
-	r = r < 0 ? r : push_stack(to, stack);
+	if (r < 0)
+		return r;
+	r = push_stack(to, stack);
+	if (r < 0)
+		return r;
 	/* An interrupt's frames end by themselves, not where the thread below it began. */
-	if (r == 0 && stack->end != STACK_COMPLETE && !waker->is_interrupt)
+	if (stack->end != STACK_COMPLETE && !waker->is_interrupt) {
 		r = push_text(to, FRAME_NOTE, mark_text(MARK_TRUNCATED));
-	return r < 0 ? r : push_waker_name(to, waker);
+		if (r < 0)
+			return r;
+	}
+	return push_waker_name(to, waker);
 }
 
 static int push_wakers(struct unfolder *to, const struct profile_sample *sample)
@@ -236,12 +269,15 @@ static int push_wakers(struct unfolder *to, const struct profile_sample *sample)
 	/* Whoever made the thread runnable is not the reason that it then waits for a CPU. */
 	unsigned int left = off_reason_is_runnable(sample->reason) ? 0 : to->options->waker_depth;
 	uint32_t id = sample->waker;
-	int r = 0;
 
 	to->is_waker = true;
-	for (; id && left && r == 0; left--, id = to->profile->wakers[id].next)
-		r = push_waker(to, &to->profile->wakers[id]);
-	return r;
+	for (; id && left; left--, id = to->profile->wakers[id].next) {
+		int r = push_waker(to, &to->profile->wakers[id]);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 static enum frame_kind reason_kind(enum off_reason reason)
@@ -254,9 +290,14 @@ static enum frame_kind reason_kind(enum off_reason reason)
 static int push_reason(struct unfolder *to, enum off_reason reason)
 {
 	uint32_t *name = &to->reasons[reason];
-	int r = *name ? 0 : strings_add(&to->profile->strings, off_reason_text(reason), name);
 
-	return r < 0 ? r : push(to, reason_kind(reason), *name);
+	if (!*name) {
+		int r = strings_add(&to->profile->strings, off_reason_text(reason), name);
+
+		if (r < 0)
+			return r;
+	}
+	return push(to, reason_kind(reason), *name);
 }
 
 int unfolder_next(struct unfolder *to, const struct profile_sample *sample)
@@ -268,9 +309,14 @@ int unfolder_next(struct unfolder *to, const struct profile_sample *sample)
 	r = push_thread(to, sample);
 	to->before = *sample;
 	to->has_before = r == 0;
-	if (r == 0 && sample->reason != REASON_NONE && !to->options->no_reason)
+	if (r < 0)
+		return r;
+	if (sample->reason != REASON_NONE && !to->options->no_reason) {
 		r = push_reason(to, sample->reason);
-	return r < 0 ? r : push_wakers(to, sample);
+		if (r < 0)
+			return r;
+	}
+	return push_wakers(to, sample);
 }
 
 void unfolder_done(struct unfolder *unfolder)
