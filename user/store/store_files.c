@@ -93,10 +93,11 @@ bool store_is_of_file(int error)
 	return error != -ENOMEM && error != -EMFILE && error != -ENFILE && error != -EPIPE;
 }
 
-static void note_damaged(struct store_files *files, const char *name)
+/* Counts a file, and keeps the name of the first. */
+static void note(size_t *n, char first[static SEGMENT_NAME_SIZE], const char *name)
 {
-	if (!files->n_damaged++)
-		snprintf(files->damaged, sizeof files->damaged, "%s", name /* escaped later */);
+	if (!(*n)++)
+		snprintf(first, SEGMENT_NAME_SIZE, "%s", name /* escaped later */);
 }
 
 static int add_segment(struct store_files *files, size_t number, struct segment_reader *reader)
@@ -118,10 +119,28 @@ static int add_segment(struct store_files *files, size_t number, struct segment_
 	return r;
 }
 
+/* Takes over @fd. */
+static int add_open_file(struct store_files *files, size_t number, int fd)
+{
+	struct segment_reader reader;
+	int r = segment_open(&reader, fd);
+
+	if (r == -ENODATA) /* whoever made it has not come further */
+		return 0;
+	if (r == -EPROTONOSUPPORT) {
+		note(&files->n_unknown, files->unknown, files->listing.names[number]);
+		return 0;
+	}
+	if (r < 0)
+		return r;
+	r = add_segment(files, number, &reader);
+	segment_reader_done(&reader);
+	return r;
+}
+
 static int add_file(struct store_files *files, size_t number)
 {
 	const char *name = files->listing.names[number];
-	struct segment_reader reader;
 	int r = open_number(files, number);
 
 	if (r == -ENOENT) /* it went meanwhile */
@@ -129,27 +148,14 @@ static int add_file(struct store_files *files, size_t number)
 	if (r < 0 && store_is_of_file(r) && !files->error)
 		files->error = r;
 	if (r == -EACCES || r == -EPERM) {
-		if (!files->n_unread++)
-			snprintf(files->unread, sizeof files->unread, "%s",
-				 name /* escaped later */);
+		note(&files->n_unread, files->unread, name);
 		return 0;
 	}
-	r = r < 0 ? r : segment_open(&reader, r);
-	if (r == -ENODATA) /* whoever made it has not come further */
-		return 0;
-	if (r == -EPROTONOSUPPORT) {
-		if (!files->n_unknown++)
-			snprintf(files->unknown, sizeof files->unknown, "%s",
-				 name /* escaped later */);
-		return 0;
-	}
-	if (r == 0) {
-		r = add_segment(files, number, &reader);
-		segment_reader_done(&reader);
-	}
+	if (r >= 0)
+		r = add_open_file(files, number, r);
 	if (r == 0 || !store_is_of_file(r))
 		return r;
-	note_damaged(files, name);
+	note(&files->n_damaged, files->damaged, name);
 	return 0;
 }
 
@@ -166,13 +172,15 @@ static int compare_files(const void *left, const void *right)
 
 static int read_heads(struct store_files *files)
 {
-	int r = 0;
+	for (size_t i = 0; i < files->listing.n; i++) {
+		int r = add_file(files, i);
 
-	for (size_t i = 0; i < files->listing.n && r == 0; i++)
-		r = add_file(files, i);
+		if (r < 0)
+			return r;
+	}
 	if (files->n)
 		qsort(files->items, files->n, sizeof *files->items, compare_files);
-	return r;
+	return 0;
 }
 
 int store_files_read(const char *path, struct store_files *ret)
@@ -181,8 +189,12 @@ int store_files_read(const char *path, struct store_files *ret)
 
 	*ret = (struct store_files){.listing = LISTING_NONE};
 	ret->path = strdup(path);
-	r = ret->path ? confined_list(path, store_is_segment, &ret->listing) : -ENOMEM;
-	return r < 0 ? r : read_heads(ret);
+	if (!ret->path)
+		return -ENOMEM;
+	r = confined_list(path, store_is_segment, &ret->listing);
+	if (r < 0)
+		return r;
+	return read_heads(ret);
 }
 
 int store_files_list(int folder, struct store_files *ret)
@@ -191,7 +203,9 @@ int store_files_list(int folder, struct store_files *ret)
 
 	*ret = (struct store_files){.listing = LISTING_NONE};
 	r = listing_read_folder(folder, store_is_segment, &ret->listing);
-	return r < 0 ? r : read_heads(ret);
+	if (r < 0)
+		return r;
+	return read_heads(ret);
 }
 
 void store_files_done(struct store_files *files)
@@ -234,4 +248,14 @@ void store_files_sizes(int folder, uint64_t ret[static N_STORE_LEVELS])
 int store_file_open(const struct store_files *files, const struct store_file *file)
 {
 	return open_number(files, file->number);
+}
+
+int store_segment_open(const struct store_files *files, const struct store_file *file,
+		       struct segment_reader *ret)
+{
+	int fd = store_file_open(files, file);
+
+	if (fd < 0)
+		return fd;
+	return segment_open(ret, fd);
 }

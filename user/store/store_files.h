@@ -72,6 +72,9 @@ void store_files_sizes(int folder, uint64_t ret[static N_STORE_LEVELS]);
 
 /* Opens one for reading, as listing_open(). */
 int store_file_open(const struct store_files *files, const struct store_file *file);
+/* The same, as far as segment_open(). */
+int store_segment_open(const struct store_files *files, const struct store_file *file,
+		       struct segment_reader *ret);
 
 /*
  * Whether an error of opening or reading is of that file alone: one strange file in a folder that

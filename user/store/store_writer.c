@@ -14,6 +14,7 @@
 #include "base/output.h"
 #include "base/system.h"
 #include "store/lock_file.h"
+#include "store/store_unrolled.h"
 
 /* A dictionary that outgrows these begins anew, in another file: they are in memory. */
 #define MAX_ITEMS	 (192u << 10) /* nodes or processes */
@@ -380,7 +381,8 @@ static int add_to_level(struct store_writer *writer, enum store_level level,
 		r = open_window(writer, level, window);
 	if (level != LEVEL_SERIES && window->boot > young_ns)
 		how.old_before = window->boot - young_ns;
-	r = r < 0 ? r : ledger_merge(&of->file.ledger, from, &how);
+	if (r == 0)
+		r = ledger_merge(&of->file.ledger, from, &how);
 	writer->counts.not_rolled += r < 0;
 	return r;
 }
@@ -433,8 +435,9 @@ static int add(struct store_writer *writer, const struct ledger *ledger,
 
 	roll_up_before(writer, window->start);
 	r = ready_file(writer, LEVEL_FINEST, window->start);
-
-	r = r < 0 ? r : ledger_merge(&finest->file.ledger, ledger, &how);
+	if (r < 0)
+		return r;
+	r = ledger_merge(&finest->file.ledger, ledger, &how);
 	ledger_memo_done(&memo);
 	if (r < 0) {
 		close_file(writer, LEVEL_FINEST);
@@ -475,82 +478,6 @@ int store_writer_add(struct store_writer *writer, const struct ledger *ledger,
 
 /* After a writer that died */
 
-/* A file to roll up from. */
-struct source {
-	const struct store_file *file;
-	uint64_t boot; /* when its last window ended */
-};
-
-/* Reads on; raises *@newest to the latest end (boot-time ns). Errors: -EBADMSG, some is damaged. */
-static int read_ends(struct segment_reader *reader, uint64_t *newest)
-{
-	struct segment_block block;
-	struct store_window window;
-	int r, damaged = 0;
-
-	while ((r = segment_peek(reader, &block)) > 0) {
-		r = segment_read(reader, &block, &window);
-		if (r < 0 && r != -EBADMSG)
-			return r;
-		if (r < 0)
-			damaged = r;
-		else if (window.boot > *newest)
-			*newest = window.boot;
-	}
-	return r < 0 ? r : damaged;
-}
-
-/* When the last window of @file ended (boot-time ns); 0: none can be read. Errors: -ENOMEM. */
-static int newest_end(const struct store_files *files, const struct store_file *file, uint64_t *ret)
-{
-	struct segment_reader reader;
-	int fd, r;
-
-	*ret = 0;
-	if (!file->n_blocks)
-		return 0;
-	fd = store_file_open(files, file);
-	r = fd < 0 ? fd : segment_open(&reader, fd);
-	if (r < 0)
-		return 0; /* what can't be read is passed over */
-	reader.at = reader.searched = file->last;
-	r = read_ends(&reader, ret);
-	if (r == -EBADMSG) {
-		segment_rewind(&reader);
-		r = read_ends(&reader, ret);
-	}
-	segment_reader_done(&reader);
-	return r == -ENOMEM ? r : 0;
-}
-
-static bool is_same_boot(const struct segment_header *a, const struct segment_header *b)
-{
-	return memcmp(a->boot_id, b->boot_id, sizeof a->boot_id) == 0;
-}
-
-/*
- * Until when windows of the same boot as @header's are in the level's files (boot-time ns). Not by
- * the clock, which is set back now and then: windows are rolled up in the order in which they were
- * recorded.
- */
-static int rolled_until(const struct store_files *files, enum store_level level,
-			const struct segment_header *header, uint64_t *ret)
-{
-	uint64_t newest;
-	int r = 0;
-
-	*ret = 0;
-	for (size_t i = 0; i < files->n && r == 0; i++) {
-		if (files->items[i].level != level ||
-		    !is_same_boot(&files->items[i].header, header))
-			continue;
-		r = newest_end(files, &files->items[i], &newest);
-		if (newest > *ret)
-			*ret = newest;
-	}
-	return r;
-}
-
 /* Windows of this boot follow: the open one of another boot is over. */
 static void begin_boot(struct store_writer *writer, enum store_level level,
 		       const uint8_t boot_id[static 16])
@@ -562,20 +489,19 @@ static void begin_boot(struct store_writer *writer, enum store_level level,
 		write_window(writer, level);
 }
 
-/* Adds the windows of @file that ended after @until (boot-time ns). */
+/* Adds the windows of a file that are not rolled up. */
 static int recover_file(struct store_writer *writer, enum store_level level,
-			const struct store_files *files, const struct store_file *file,
-			uint64_t until)
+			const struct store_files *files, const struct store_unrolled *unrolled)
 {
 	/* The level's own memo is forgotten with the level's file; here it is of the reader. */
 	struct ledger_memo *memo = &writer->levels[level].memo;
 	struct segment_reader reader;
 	struct segment_block block;
-	int fd = store_file_open(files, file), r = fd < 0 ? fd : segment_open(&reader, fd);
+	int r = store_segment_open(files, unrolled->file, &reader);
 
 	if (r < 0)
 		return 0;
-	begin_boot(writer, level, file->header.boot_id);
+	begin_boot(writer, level, unrolled->file->header.boot_id);
 	ledger_memo_done(memo);
 	while (segment_peek(&reader, &block) > 0) {
 		struct store_window window;
@@ -583,7 +509,7 @@ static int recover_file(struct store_writer *writer, enum store_level level,
 		r = segment_read(&reader, &block, &window);
 		if (r < 0 && r != -EBADMSG)
 			break;
-		if (r < 0 || window.boot <= until)
+		if (r < 0 || window.boot <= unrolled->until)
 			continue;
 		r = add_to_level(writer, level, &reader.ledger, memo, &window);
 		if (r < 0)
@@ -594,60 +520,37 @@ static int recover_file(struct store_writer *writer, enum store_level level,
 	return r == -ENOMEM ? r : 0;
 }
 
-static int compare_sources(const void *left, const void *right)
+static int recover_files(struct store_writer *writer, enum store_level level, enum store_level from,
+			 const struct store_files *files)
 {
-	const struct source *a = left, *b = right;
-	int order = memcmp(a->file->header.boot_id, b->file->header.boot_id,
-			   sizeof a->file->header.boot_id);
+	_cleanup_free_ struct store_unrolled *unrolled = NULL;
+	uint64_t now = ageing(writer, files);
+	size_t n;
+	int r = store_unrolled_list(files, from, level, &unrolled, &n);
 
-	return order ? order : (a->boot > b->boot) - (a->boot < b->boot);
-}
-
-/* Lists the files of @level in the order in which they were recorded, a boot after the other. */
-static int list_sources(const struct store_files *files, enum store_level level,
-			struct source *sources, size_t *ret_n)
-{
-	int r = 0;
-
-	*ret_n = 0;
-	for (size_t i = 0; i < files->n && r == 0; i++) {
-		if (files->items[i].level != level)
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n; i++) {
+		if (is_too_old(writer, unrolled[i].file, level, now))
 			continue;
-		sources[*ret_n].file = &files->items[i];
-		r = newest_end(files, &files->items[i], &sources[(*ret_n)++].boot);
+		r = recover_file(writer, level, files, &unrolled[i]);
+		if (r < 0)
+			return r;
 	}
-	if (*ret_n)
-		qsort(sources, *ret_n, sizeof *sources, compare_sources);
-	return r;
+	return 0;
 }
 
 /* Makes the windows of @level that are not there from those of @from. */
 static int recover(struct store_writer *writer, enum store_level level, enum store_level from)
 {
 	uint8_t boot_id[sizeof writer->boot_id];
-	struct source *sources = NULL;
 	struct store_files files;
-	uint64_t until = 0, now;
-	size_t n = 0;
 	int r = store_files_list(writer->place.fd, &files);
 
-	now = ageing(writer, &files);
-	if (r == 0) {
-		sources = calloc(files.n + 1, sizeof *sources);
-		r = sources ? list_sources(&files, from, sources, &n) : -ENOMEM;
-	}
 	memcpy(boot_id, writer->boot_id, sizeof boot_id);
-	for (size_t i = 0; i < n && r == 0; i++) {
-		const struct segment_header *header = &sources[i].file->header;
-
-		if (i == 0 || !is_same_boot(header, &sources[i - 1].file->header))
-			r = rolled_until(&files, level, header, &until);
-		if (r == 0 && sources[i].boot > until &&
-		    !is_too_old(writer, sources[i].file, level, now))
-			r = recover_file(writer, level, &files, sources[i].file, until);
-	}
+	if (r == 0)
+		r = recover_files(writer, level, from, &files);
 	begin_boot(writer, level, boot_id);
-	free(sources);
 	store_files_done(&files);
 	return r;
 }
@@ -710,6 +613,20 @@ static int open_place(struct store_writer *writer, struct failure *failure)
 	return r < 0 ? output_fail(failure, r, "lock the store", path) : 0;
 }
 
+static int begin(struct store_writer *writer, struct failure *failure)
+{
+	int r = open_place(writer, failure);
+
+	if (r < 0)
+		return r;
+	keep_limits(writer);
+	r = recover_all(writer);
+	if (r < 0)
+		failure_set(failure, r, "cannot read the store %s: %s", writer->options.path,
+			    strerror(-r));
+	return r;
+}
+
 int store_writer_open(const struct store_options *options, struct store_writer **ret,
 		      struct failure *failure)
 {
@@ -725,14 +642,7 @@ int store_writer_open(const struct store_options *options, struct store_writer *
 	for (int i = 0; i < N_STORE_LEVELS; i++)
 		writer->levels[i].file = SEGMENT_WRITER_NONE;
 	read_boot_id(writer->boot_id);
-	r = open_place(writer, failure);
-	if (r == 0) {
-		keep_limits(writer);
-		r = recover_all(writer);
-		if (r < 0)
-			failure_set(failure, r, "cannot read the store %s: %s", options->path,
-				    strerror(-r));
-	}
+	r = begin(writer, failure);
 	if (r < 0)
 		store_writer_close(writer);
 	else
