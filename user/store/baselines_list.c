@@ -167,13 +167,12 @@ static int take_commit(void *data, int at, const char *commit)
 	} while (r == -EAGAIN);
 	if (r == -ENOENT)
 		return 0;
-	r = r < 0 ? r : array_reserve(list->items, list->capacity, list->n, 1);
-	if (r < 0) {
-		baseline_done(&baseline);
+	if (r < 0)
 		return r;
-	}
-	list->items[list->n++] = baseline;
-	return 0;
+	r = array_add(list->items, list->capacity, list->n, baseline);
+	if (r < 0)
+		baseline_done(&baseline);
+	return r;
 }
 
 /* If all names are listed, skips one that can't be read; a single name fails. */
@@ -212,13 +211,15 @@ int baselines_list(const char *folder, const char *name, struct baselines_list *
 {
 	struct baselines_list list = {};
 	_cleanup_close_ int at = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int r = at < 0 ? -errno : 0;
+	int r;
 
-	if (r == 0)
-		r = name ? take_only_name(&list, at, name) : each_key(at, ".", take_name, &list);
-	if (r == -ENOENT)
-		r = 0;
-	if (r < 0) {
+	if (at < 0)
+		r = -errno;
+	else if (name)
+		r = take_only_name(&list, at, name);
+	else
+		r = each_key(at, ".", take_name, &list);
+	if (r < 0 && r != -ENOENT) {
 		baselines_list_done(&list);
 		return failure_set(failure, r, "cannot read %s%s%s: %s", folder, name ? "/" : "",
 				   name ? name : "", strerror(-r));
@@ -240,22 +241,20 @@ void baselines_list_done(struct baselines_list *list)
 int baselines_run_paths(const char *folder, const struct baseline *baseline, char ***ret_paths)
 {
 	char **paths = calloc(baseline->n_runs, sizeof *paths);
-	int r = paths ? 0 : -ENOMEM;
 
-	for (size_t i = 0; i < baseline->n_runs && r == 0; i++)
+	if (!paths)
+		return -ENOMEM;
+	for (size_t i = 0; i < baseline->n_runs; i++) {
 		if (asprintf(&paths[i], "%s/%s/%s/run-%zu.pb.gz", folder, baseline->name,
-			     baseline->commit, i + 1) < 0) {
-			paths[i] = NULL;
-			r = -ENOMEM;
-		}
-	if (r == 0) {
-		*ret_paths = paths;
-		return 0;
+			     baseline->commit, i + 1) >= 0)
+			continue;
+		while (i-- > 0)
+			free(paths[i]);
+		free(paths);
+		return -ENOMEM;
 	}
-	for (size_t i = 0; paths && i < baseline->n_runs; i++)
-		free(paths[i]);
-	free(paths);
-	return r;
+	*ret_paths = paths;
+	return 0;
 }
 
 /* Finding */
@@ -339,14 +338,16 @@ int baselines_rotate(const char *folder, const struct baseline *saved, size_t ke
 
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < list.n && r == 0; i++) {
+	for (size_t i = 0; i < list.n; i++) {
 		const struct baseline *baseline = &list.items[i];
 
 		if (*baseline->damage || strcmp(baseline->branch, saved->branch) != 0 ||
 		    strcmp(baseline->commit, saved->commit) == 0 || n++ < keep)
 			continue;
 		r = baselines_remove(folder, baseline, failure);
-		n_removed += r == 0;
+		if (r < 0)
+			break;
+		n_removed++;
 	}
 	baselines_list_done(&list);
 	if (r == 0)

@@ -237,22 +237,35 @@ int baselines_saving_begin(const char *folder, const char *name, const char *com
 	return 0;
 }
 
+static int write_target(const struct output_target *target, baselines_write_fn write, void *data)
+{
+	struct output output = {};
+	int r = output_open(target, &output);
+
+	if (r < 0)
+		return r;
+	r = write(data, output.stream);
+	if (r < 0) {
+		output_abort(&output);
+		return r;
+	}
+	return output_commit(&output);
+}
+
 /* *@ret_bytes: the file's size. */
 static int write_file(const struct baselines_saving *saving, const char *name,
 		      baselines_write_fn write, void *data, uint64_t *ret_bytes,
 		      struct failure *failure)
 {
 	struct place new = {saving->lock, saving->place.as_owner};
-	struct output_target target = {};
-	struct output output = {};
+	struct output_target target;
 	struct stat status;
 	int r = output_find_in(&new, name, &target);
 
-	r = r < 0 ? r : output_open(&target, &output);
-	r = r < 0 ? r : write(data, output.stream);
-	r = r < 0 ? r : output_commit(&output);
-	output_abort(&output);
-	output_target_done(&target);
+	if (r == 0) {
+		r = write_target(&target, write, data);
+		output_target_done(&target);
+	}
 	if (r == 0 && fstatat(saving->lock, name, &status, AT_SYMLINK_NOFOLLOW) < 0)
 		r = -errno;
 	if (r < 0)
@@ -297,19 +310,21 @@ static int discard(int at, const char *name)
 static int put_in_place(struct baselines_saving *saving)
 {
 	const char *name = saving->entry;
-	int at = saving->place.fd, r = 0;
+	int at = saving->place.fd;
 
 	if (is_there(at, saving->target)) {
+		int r;
+
 		if (renameat2(at, name, at, saving->target, RENAME_EXCHANGE) == 0) {
 			remove_folder(at, name);
 			return 0;
 		}
 		/* File systems without exchange, such as NFS, have none for a moment. */
 		r = discard(at, saving->target);
+		if (r < 0)
+			return r;
 	}
-	if (r == 0 && renameat(at, name, at, saving->target) < 0)
-		r = -errno;
-	return r;
+	return renameat(at, name, at, saving->target) < 0 ? -errno : 0;
 }
 
 int baselines_saving_commit(struct baselines_saving *saving, const struct baseline *facts,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/system.h"
 
 int ledger_init(struct ledger *ledger)
 {
@@ -14,18 +15,25 @@ int ledger_init(struct ledger *ledger)
 
 	*ledger = (struct ledger){};
 	r = strings_init(&ledger->strings);
-	r = r < 0 ? r : strings_add(&ledger->strings, LEDGER_DAMAGED_TEXT, &damaged);
-	r = r < 0 ? r : array_reserve(ledger->modules, ledger->modules_capacity, 0, 1);
-	r = r < 0 ? r : array_reserve(ledger->frames, ledger->frames_capacity, 0, 1);
-	r = r < 0 ? r : array_reserve(ledger->nodes, ledger->nodes_capacity, 0, 1);
-	r = r < 0 ? r : array_reserve(ledger->processes, ledger->processes_capacity, 0, 1);
 	if (r < 0)
 		return r;
-	ledger->modules[ledger->n_modules++] = (struct ledger_module){};
-	ledger->frames[ledger->n_frames++] = (struct ledger_frame){.function = damaged};
-	ledger->nodes[ledger->n_nodes++] = (struct ledger_node){};
-	ledger->processes[ledger->n_processes++] = (struct ledger_process){.comm = damaged};
-	return 0;
+	r = strings_add(&ledger->strings, LEDGER_DAMAGED_TEXT, &damaged);
+	if (r < 0)
+		return r;
+	r = array_add(ledger->modules, ledger->modules_capacity, ledger->n_modules,
+		      (struct ledger_module){});
+	if (r < 0)
+		return r;
+	r = array_add(ledger->frames, ledger->frames_capacity, ledger->n_frames,
+		      (struct ledger_frame){.function = damaged});
+	if (r < 0)
+		return r;
+	r = array_add(ledger->nodes, ledger->nodes_capacity, ledger->n_nodes,
+		      (struct ledger_node){});
+	if (r < 0)
+		return r;
+	return array_add(ledger->processes, ledger->processes_capacity, ledger->n_processes,
+			 (struct ledger_process){.comm = damaged});
 }
 
 void ledger_done(struct ledger *ledger)
@@ -111,25 +119,8 @@ static bool row_equal(const void *items, uint32_t position, const void *key)
 
 /* Finds @item in an array of the ledger, or appends it; *@ret is where it is. */
 #define FIND_OR_ADD(ledger, items, index, hash, equal, item, ret)                                  \
-	({                                                                                         \
-		uint64_t _hash = (hash);                                                           \
-		int _r = 0;                                                                        \
-		*(ret) = table_find(&(ledger)->index, _hash, equal, (ledger)->items, item);        \
-		if (*(ret) == TABLE_NONE) {                                                        \
-			if ((ledger)->n_##items >= TABLE_NONE)                                     \
-				_r = -E2BIG;                                                       \
-			_r = _r < 0 ? _r                                                           \
-				    : array_reserve((ledger)->items, (ledger)->items##_capacity,   \
-						    (ledger)->n_##items, 1);                       \
-			_r = _r < 0 ? _r                                                           \
-				    : table_add(&(ledger)->index, _hash, (ledger)->n_##items);     \
-			if (_r == 0) {                                                             \
-				*(ret) = (ledger)->n_##items;                                      \
-				(ledger)->items[(ledger)->n_##items++] = *(item);                  \
-			}                                                                          \
-		}                                                                                  \
-		_r;                                                                                \
-	})
+	table_intern(&(ledger)->index, hash, equal, (ledger)->items, (ledger)->items##_capacity,   \
+		     (ledger)->n_##items, item, ret)
 
 static int add_module(struct ledger *ledger, const struct ledger_module *module, uint32_t *ret)
 {
@@ -234,72 +225,88 @@ static int map_string(struct ledger *to, const struct strings *from, uint32_t *m
 /* From a profile */
 
 /* A profile that is put into a ledger. */
-struct entering {
+struct ledger_import {
 	struct ledger *ledger;
 	const struct profile *profile;
-	uint32_t *strings, *modules; /* by those of the profile */
-	/* The nodes of a stack are found one by one; most stacks begin as the one before. */
+	uint32_t *strings, *modules, *nodes; /* by the profile's strings, mappings and stacks */
 	const struct ledger_who *who;
 	size_t n_who;
 };
 
-static int enter_string(struct entering *entering, uint32_t id, uint32_t *ret)
+static int enter_string(struct ledger_import *import, uint32_t id, uint32_t *ret)
 {
-	return map_string(entering->ledger, &entering->profile->strings, entering->strings, id,
-			  ret);
+	return map_string(import->ledger, &import->profile->strings, import->strings, id, ret);
 }
 
-static int enter_module(struct entering *entering, uint32_t mapping, uint32_t *ret)
+static int enter_module(struct ledger_import *import, uint32_t mapping, uint32_t *ret)
 {
-	const struct profile_mapping *from = &entering->profile->mappings[mapping];
+	const struct profile_mapping *from = &import->profile->mappings[mapping];
 	struct ledger_module module = {.kind = from->kind};
-	int r = 0;
+	uint32_t *known = &import->modules[mapping];
+	int r;
 
-	if (entering->modules[mapping] == UNKNOWN) {
-		r = enter_string(entering, from->path, &module.path);
-		r = r < 0 ? r : enter_string(entering, from->build_id, &module.build_id);
-		r = r < 0 ? r : add_module(entering->ledger, &module, &entering->modules[mapping]);
+	if (*known == UNKNOWN) {
+		r = enter_string(import, from->path, &module.path);
+		if (r < 0)
+			return r;
+		r = enter_string(import, from->build_id, &module.build_id);
+		if (r < 0)
+			return r;
+		r = add_module(import->ledger, &module, known);
+		if (r < 0)
+			return r;
 	}
-	*ret = entering->modules[mapping];
-	return r;
+	*ret = *known;
+	return 0;
 }
 
 /* Adds the frames of @location below @node, outermost first. */
-static int enter_location(struct entering *entering, const struct profile_location *location,
+static int enter_location(struct ledger_import *import, const struct profile_location *location,
 			  uint32_t *node)
 {
-	const struct profile *profile = entering->profile;
+	const struct profile *profile = import->profile;
 	struct ledger_frame frame = {};
-	int r = enter_module(entering, location->mapping, &frame.module);
+	int r = enter_module(import, location->mapping, &frame.module);
 	uint32_t added;
 
-	for (uint32_t i = location->n_frames; i-- > 0 && r == 0;) {
+	if (r < 0)
+		return r;
+	for (uint32_t i = location->n_frames; i-- > 0;) {
 		const struct profile_frame *from = &profile->frames[location->first_frame + i];
 
 		frame.kind = from->kind;
 		frame.line = from->line;
-		r = enter_string(entering, from->function, &frame.function);
-		r = r < 0 ? r : enter_string(entering, from->file, &frame.file);
-		r = r < 0 ? r : add_frame(entering->ledger, &frame, &added);
-		r = r < 0 ? r : add_node(entering->ledger, *node, added, node);
+		r = enter_string(import, from->function, &frame.function);
+		if (r < 0)
+			return r;
+		r = enter_string(import, from->file, &frame.file);
+		if (r < 0)
+			return r;
+		r = add_frame(import->ledger, &frame, &added);
+		if (r < 0)
+			return r;
+		r = add_node(import->ledger, *node, added, node);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
-static int enter_stack(struct entering *entering, const struct profile_stack *stack, uint32_t *ret)
+static int enter_stack(struct ledger_import *import, const struct profile_stack *stack,
+		       uint32_t *ret)
 {
-	const struct profile *profile = entering->profile;
-	int r = 0;
+	const struct profile *profile = import->profile;
 
 	*ret = 0;
-	for (uint32_t i = stack->n; i-- > 0 && r == 0;) {
+	for (uint32_t i = stack->n; i-- > 0;) {
 		const struct profile_location *location =
 			&profile->locations[profile->stack_locations[stack->first + i]];
+		int r = location->hidden ? 0 : enter_location(import, location, ret);
 
-		if (!location->hidden)
-			r = enter_location(entering, location, ret);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 static int compare_who(const void *key, const void *item)
@@ -309,11 +316,11 @@ static int compare_who(const void *key, const void *item)
 	return (pid > other) - (pid < other);
 }
 
-static const struct ledger_who *who_of(const struct entering *entering, uint32_t pid)
+static const struct ledger_who *who_of(const struct ledger_import *import, uint32_t pid)
 {
-	return entering->n_who ? bsearch(&pid, entering->who, entering->n_who,
-					 sizeof *entering->who, compare_who)
-			       : NULL;
+	return import->n_who
+		       ? bsearch(&pid, import->who, import->n_who, sizeof *import->who, compare_who)
+		       : NULL;
 }
 
 static uint64_t start_of(const struct ledger_who *who)
@@ -321,30 +328,36 @@ static uint64_t start_of(const struct ledger_who *who)
 	return who ? who->start / LEDGER_START_UNIT * LEDGER_START_UNIT : 0;
 }
 
-static int enter_process(struct entering *entering, const struct profile_sample *sample,
+static int enter_process(struct ledger_import *import, const struct profile_sample *sample,
 			 uint32_t *ret)
 {
-	const struct ledger_who *who = who_of(entering, sample->pid);
+	const struct ledger_who *who = who_of(import, sample->pid);
 	struct ledger_process process = {.pid = sample->pid, .start = start_of(who)};
-	struct strings *strings = &entering->ledger->strings;
-	int r = enter_string(entering, sample->comm, &process.comm);
+	struct strings *strings = &import->ledger->strings;
+	int r = enter_string(import, sample->comm, &process.comm);
 
+	if (r < 0)
+		return r;
 	if (who) {
-		r = r < 0 ? r : strings_add(strings, who->exe, &process.exe);
-		r = r < 0 ? r : strings_add(strings, who->cgroup, &process.cgroup);
+		r = strings_add(strings, who->exe, &process.exe);
+		if (r < 0)
+			return r;
+		r = strings_add(strings, who->cgroup, &process.cgroup);
+		if (r < 0)
+			return r;
 	}
-	return r < 0 ? r : add_process(entering->ledger, &process, ret);
+	return add_process(import->ledger, &process, ret);
 }
 
 /* A sample, and when its process was born. */
-struct entering_birth {
+struct process_birth {
 	uint64_t start;
 	uint32_t pid, sample;
 };
 
 static int compare_births(const void *left, const void *right)
 {
-	const struct entering_birth *a = left, *b = right;
+	const struct process_birth *a = left, *b = right;
 
 	if (a->start != b->start)
 		return a->start < b->start ? -1 : 1;
@@ -354,105 +367,140 @@ static int compare_births(const void *left, const void *right)
 }
 
 /* In the order of their birth they take a third of the room in a file. */
-static int enter_processes(struct entering *entering)
+static int enter_processes(struct ledger_import *import)
 {
-	const struct profile *profile = entering->profile;
-	struct entering_birth *births = malloc((profile->n_samples + 1) * sizeof *births);
-	int r = births ? 0 : -ENOMEM;
+	const struct profile *profile = import->profile;
+	_cleanup_free_ struct process_birth *births =
+		malloc((profile->n_samples + 1) * sizeof *births);
 	uint32_t process;
 
-	for (size_t i = 0; i < profile->n_samples && r == 0; i++)
+	if (!births)
+		return -ENOMEM;
+	for (size_t i = 0; i < profile->n_samples; i++)
 		births[i] =
-			(struct entering_birth){start_of(who_of(entering, profile->samples[i].pid)),
-						profile->samples[i].pid, i};
-	if (r == 0 && profile->n_samples)
+			(struct process_birth){start_of(who_of(import, profile->samples[i].pid)),
+					       profile->samples[i].pid, i};
+	if (profile->n_samples)
 		qsort(births, profile->n_samples, sizeof *births, compare_births);
-	for (size_t i = 0; i < profile->n_samples && r == 0; i++)
-		r = enter_process(entering, &profile->samples[births[i].sample], &process);
-	free(births);
-	return r;
+	for (size_t i = 0; i < profile->n_samples; i++) {
+		int r = enter_process(import, &profile->samples[births[i].sample], &process);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
-static int enter_samples(struct entering *entering, uint32_t *nodes)
+static int enter_sample(struct ledger_import *import, const struct profile_sample *sample)
 {
-	const struct profile *profile = entering->profile;
-	int r = 0;
+	const struct profile_stack *stack = &import->profile->stacks[sample->stack];
+	uint32_t *node = &import->nodes[sample->stack];
+	struct ledger_row row = {
+		.reason = sample->reason,
+		.end = stack->end,
+		.is_idle = sample->is_idle,
+		.count = sample->count,
+		.microseconds = (sample->nanoseconds + 500) / 1000,
+	};
+	int r;
 
-	for (size_t i = 0; i < profile->n_samples && r == 0; i++) {
-		const struct profile_sample *sample = &profile->samples[i];
-		struct ledger_row row = {
-			.reason = sample->reason,
-			.end = profile->stacks[sample->stack].end,
-			.is_idle = sample->is_idle,
-			.count = sample->count,
-			.microseconds = (sample->nanoseconds + 500) / 1000,
-		};
-
-		if (nodes[sample->stack] == UNKNOWN)
-			r = enter_stack(entering, &profile->stacks[sample->stack],
-					&nodes[sample->stack]);
-		row.node = nodes[sample->stack];
-		r = r < 0 ? r : enter_process(entering, sample, &row.process);
-		r = r < 0 ? r : add_row(entering->ledger, &row);
+	if (*node == UNKNOWN) {
+		r = enter_stack(import, stack, node);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	row.node = *node;
+	r = enter_process(import, sample, &row.process);
+	if (r < 0)
+		return r;
+	return add_row(import->ledger, &row);
+}
+
+static int enter_profile(struct ledger_import *import)
+{
+	const struct profile *profile = import->profile;
+	size_t n_strings = 0, n_modules = 0, n_nodes = 0;
+	int r = memo_reserve(&import->strings, &n_strings, profile->strings.n_strings);
+
+	if (r < 0)
+		return r;
+	r = memo_reserve(&import->modules, &n_modules, profile->n_mappings);
+	if (r < 0)
+		return r;
+	r = memo_reserve(&import->nodes, &n_nodes, profile->n_stacks);
+	if (r < 0)
+		return r;
+	r = enter_processes(import);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < profile->n_samples; i++) {
+		r = enter_sample(import, &profile->samples[i]);
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 int ledger_add_profile(struct ledger *ledger, const struct profile *profile,
 		       const struct ledger_who *who, size_t n_who)
 {
-	struct entering entering = {
+	struct ledger_import import = {
 		.ledger = ledger, .profile = profile, .who = who, .n_who = n_who};
-	size_t n_strings = 0, n_modules = 0, n_nodes = 0;
-	uint32_t *nodes = NULL;
-	int r = memo_reserve(&entering.strings, &n_strings, profile->strings.n_strings);
+	int r = enter_profile(&import);
 
-	r = r < 0 ? r : memo_reserve(&entering.modules, &n_modules, profile->n_mappings);
-	r = r < 0 ? r : memo_reserve(&nodes, &n_nodes, profile->n_stacks);
-	r = r < 0 ? r : enter_processes(&entering);
-	r = r < 0 ? r : enter_samples(&entering, nodes);
-	free(entering.strings);
-	free(entering.modules);
-	free(nodes);
+	free(import.strings);
+	free(import.modules);
+	free(import.nodes);
 	return r;
 }
 
 /* From another ledger */
 
-struct merging {
+/* Two ledgers, of which one is added to the other. */
+struct ledger_merger {
 	struct ledger *to;
 	const struct ledger *from;
 	const struct ledger_merge *how;
 	struct ledger_memo *memo;
 };
 
-static int merge_string(struct merging *merging, uint32_t id, uint32_t *ret)
+static int merge_string(struct ledger_merger *merger, uint32_t id, uint32_t *ret)
 {
-	return map_string(merging->to, &merging->from->strings, merging->memo->strings, id, ret);
+	return map_string(merger->to, &merger->from->strings, merger->memo->strings, id, ret);
 }
 
-static int merge_module(struct merging *merging, uint32_t at, uint32_t *ret)
+static int merge_module(struct ledger_merger *merger, uint32_t at, uint32_t *ret)
 {
-	uint32_t *known = &merging->memo->modules[at];
-	struct ledger_module module = merging->from->modules[at];
-	int r = 0;
+	uint32_t *known = &merger->memo->modules[at];
+	struct ledger_module module = merger->from->modules[at];
+	int r;
 
 	if (at && *known == UNKNOWN) {
-		r = merge_string(merging, module.path, &module.path);
-		r = r < 0 ? r : merge_string(merging, module.build_id, &module.build_id);
-		r = r < 0 ? r : add_module(merging->to, &module, known);
+		r = merge_string(merger, module.path, &module.path);
+		if (r < 0)
+			return r;
+		r = merge_string(merger, module.build_id, &module.build_id);
+		if (r < 0)
+			return r;
+		r = add_module(merger->to, &module, known);
+		if (r < 0)
+			return r;
 	}
 	*ret = at ? *known : 0;
-	return r;
+	return 0;
 }
 
 /* @frame of the other ledger becomes as it is in this one. */
-static int merge_names(struct merging *merging, struct ledger_frame *frame)
+static int merge_names(struct ledger_merger *merger, struct ledger_frame *frame)
 {
-	int r = merge_module(merging, frame->module, &frame->module);
+	int r = merge_module(merger, frame->module, &frame->module);
 
-	r = r < 0 ? r : merge_string(merging, frame->function, &frame->function);
-	return r < 0 ? r : merge_string(merging, frame->file, &frame->file);
+	if (r < 0)
+		return r;
+	r = merge_string(merger, frame->function, &frame->function);
+	if (r < 0)
+		return r;
+	return merge_string(merger, frame->file, &frame->file);
 }
 
 #define PATH_PART 256 /* nodes */
@@ -461,83 +509,91 @@ static int merge_names(struct merging *merging, struct ledger_frame *frame)
  * The frames of the @n nodes of @path, of which the last is the outermost. What is looked up for
  * those that are not known yet is fetched for all of them first, as by add_rows().
  */
-static int merge_frames(struct merging *merging, const uint32_t *path, size_t n)
+static int merge_frames(struct ledger_merger *merger, const uint32_t *path, size_t n)
 {
-	const struct ledger *from = merging->from;
-	struct ledger *to = merging->to;
-	uint32_t *memo = merging->memo->frames;
+	const struct ledger *from = merger->from;
+	struct ledger *to = merger->to;
+	uint32_t *memo = merger->memo->frames;
 	struct ledger_frame frames[PATH_PART];
-	int r = 0;
+	int r;
 
 	for (size_t i = n; i-- > 0;) {
 		frames[i] = from->frames[from->nodes[path[i]].frame];
-		if (merging->memo->strings[frames[i].function] == UNKNOWN)
+		if (merger->memo->strings[frames[i].function] == UNKNOWN)
 			strings_fetch(&to->strings, strings_get(&from->strings, frames[i].function),
 				      strings_length(&from->strings, frames[i].function));
 	}
-	for (size_t i = n; i-- > 0 && r == 0;) {
+	for (size_t i = n; i-- > 0;) {
 		if (memo[from->nodes[path[i]].frame] != UNKNOWN)
 			continue;
-		r = merge_names(merging, &frames[i]);
+		r = merge_names(merger, &frames[i]);
+		if (r < 0)
+			return r;
 		table_fetch(&to->frame_index, hash_frame(&frames[i]));
 	}
-	for (size_t i = n; i-- > 0 && r == 0;) {
+	for (size_t i = n; i-- > 0;) {
 		uint32_t *known = &memo[from->nodes[path[i]].frame];
 
-		if (*known == UNKNOWN)
-			r = add_frame(to, &frames[i], known);
+		if (*known != UNKNOWN)
+			continue;
+		r = add_frame(to, &frames[i], known);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 /* How far above @node there is one that is known; a path may be long, so nothing here recurses. */
-static uint32_t path_to_known(const struct merging *merging, uint32_t node, uint32_t *path,
+static uint32_t path_to_known(const struct ledger_merger *merger, uint32_t node, uint32_t *path,
 			      size_t most, size_t *ret_n)
 {
-	const uint32_t *memo = merging->memo->nodes;
+	const uint32_t *memo = merger->memo->nodes;
 
 	*ret_n = 0;
 	while (node && memo[node] == UNKNOWN && *ret_n < most) {
 		path[(*ret_n)++] = node;
-		node = merging->from->nodes[node].parent;
+		node = merger->from->nodes[node].parent;
 	}
 	return node;
 }
 
-static int merge_node(struct merging *merging, uint32_t node, uint32_t *ret)
+static int merge_node(struct ledger_merger *merger, uint32_t node, uint32_t *ret)
 {
-	const uint32_t *frames = merging->memo->frames;
-	uint32_t *memo = merging->memo->nodes;
+	const uint32_t *frames = merger->memo->frames;
+	uint32_t *memo = merger->memo->nodes;
 	uint32_t path[PATH_PART], top;
 	size_t n;
-	int r = 0;
+	int r;
 
 	memo[0] = 0;
-	while (memo[node] == UNKNOWN && r == 0) {
-		top = path_to_known(merging, node, path, PATH_PART, &n);
+	while (memo[node] == UNKNOWN) {
+		top = path_to_known(merger, node, path, PATH_PART, &n);
 		/* Of a longer path, the part that lies highest comes first. */
 		while (memo[top] == UNKNOWN)
-			top = path_to_known(merging, top, path, PATH_PART, &n);
-		r = merge_frames(merging, path, n);
-		while (n-- > 0 && r == 0) {
-			const struct ledger_node *from = &merging->from->nodes[path[n]];
+			top = path_to_known(merger, top, path, PATH_PART, &n);
+		r = merge_frames(merger, path, n);
+		if (r < 0)
+			return r;
+		while (n-- > 0) {
+			const struct ledger_node *from = &merger->from->nodes[path[n]];
 
-			r = add_node(merging->to, memo[from->parent], frames[from->frame],
+			r = add_node(merger->to, memo[from->parent], frames[from->frame],
 				     &memo[path[n]]);
+			if (r < 0)
+				return r;
 		}
 	}
-	*ret = r < 0 ? 0 : memo[node];
-	return r;
+	*ret = memo[node];
+	return 0;
 }
 
-static int merge_process(struct merging *merging, uint32_t at, uint32_t *ret)
+static int merge_process(struct ledger_merger *merger, uint32_t at, uint32_t *ret)
 {
-	const struct ledger_merge *how = merging->how;
-	struct ledger_process process = merging->from->processes[at];
-	uint32_t *known = &merging->memo->processes[at];
+	const struct ledger_merge *how = merger->how;
+	struct ledger_process process = merger->from->processes[at];
+	uint32_t *known = &merger->memo->processes[at];
 	bool is_young = how->old_before && (!process.start || process.start >= how->old_before);
 	bool nameless = how->no_pids || is_young;
-	uint32_t added;
 	int r;
 
 	if (*known != UNKNOWN && !is_young) {
@@ -546,47 +602,61 @@ static int merge_process(struct merging *merging, uint32_t at, uint32_t *ret)
 	}
 	if (nameless)
 		process.pid = process.start = 0;
-	r = merge_string(merging, process.comm, &process.comm);
-	r = r < 0 ? r : merge_string(merging, process.exe, &process.exe);
-	r = r < 0 ? r : merge_string(merging, process.cgroup, &process.cgroup);
-	r = r < 0 ? r : add_process(merging->to, &process, &added);
-	if (r == 0) {
-		/* It may be old in a later window. */
-		if (!is_young)
-			*known = added;
-		*ret = added;
-	}
-	return r;
+	r = merge_string(merger, process.comm, &process.comm);
+	if (r < 0)
+		return r;
+	r = merge_string(merger, process.exe, &process.exe);
+	if (r < 0)
+		return r;
+	r = merge_string(merger, process.cgroup, &process.cgroup);
+	if (r < 0)
+		return r;
+	r = add_process(merger->to, &process, ret);
+	if (r < 0)
+		return r;
+	/* It may be old in a later window. */
+	if (!is_young)
+		*known = *ret;
+	return 0;
 }
 
 static int reserve_memo(struct ledger_memo *memo, const struct ledger *from)
 {
 	int r = memo_reserve(&memo->strings, &memo->n_strings, from->strings.n_strings);
 
-	r = r < 0 ? r : memo_reserve(&memo->modules, &memo->n_modules, from->n_modules);
-	r = r < 0 ? r : memo_reserve(&memo->frames, &memo->n_frames, from->n_frames);
-	r = r < 0 ? r : memo_reserve(&memo->nodes, &memo->n_nodes, from->n_nodes);
-	return r < 0 ? r : memo_reserve(&memo->processes, &memo->n_processes, from->n_processes);
+	if (r < 0)
+		return r;
+	r = memo_reserve(&memo->modules, &memo->n_modules, from->n_modules);
+	if (r < 0)
+		return r;
+	r = memo_reserve(&memo->frames, &memo->n_frames, from->n_frames);
+	if (r < 0)
+		return r;
+	r = memo_reserve(&memo->nodes, &memo->n_nodes, from->n_nodes);
+	if (r < 0)
+		return r;
+	return memo_reserve(&memo->processes, &memo->n_processes, from->n_processes);
 }
 
-static int merge_row(struct merging *merging, const struct ledger_row *row, struct ledger_row *ret)
+static int merge_row(struct ledger_merger *merger, const struct ledger_row *row,
+		     struct ledger_row *ret)
 {
 	int r;
 
 	*ret = *row;
-	r = merge_process(merging, row->process, &ret->process);
-	if (merging->how->no_stacks)
-		ret->node = ret->end = 0;
-	else
-		r = r < 0 ? r : merge_node(merging, row->node, &ret->node);
-	return r;
+	r = merge_process(merger, row->process, &ret->process);
+	if (r < 0)
+		return r;
+	if (!merger->how->no_stacks)
+		return merge_node(merger, row->node, &ret->node);
+	ret->node = ret->end = 0;
+	return 0;
 }
 
 /* Their memory is fetched for all of them first: in a large ledger, that takes half the time. */
 static int add_rows(struct ledger *to, const struct ledger_row *rows, size_t n)
 {
 	uint64_t hashes[MERGED_AT_ONCE];
-	int r = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		hashes[i] = hash_row(&rows[i]);
@@ -598,9 +668,13 @@ static int add_rows(struct ledger *to, const struct ledger_row *rows, size_t n)
 		if (at < to->n_rows)
 			__builtin_prefetch(&to->rows[at], 1);
 	}
-	for (size_t i = 0; i < n && r == 0; i++)
-		r = add_row(to, &rows[i]);
-	return r;
+	for (size_t i = 0; i < n; i++) {
+		int r = add_row(to, &rows[i]);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 /* Whether the last of @n + 1 rows became part of one of the same node right before it. */
@@ -617,25 +691,34 @@ static bool is_joined(struct ledger_row *rows, size_t n)
 
 int ledger_merge(struct ledger *to, const struct ledger *from, const struct ledger_merge *how)
 {
-	struct merging merging = {to, from, how, how->memo};
+	struct ledger_merger merger = {to, from, how, how->memo};
 	struct ledger_row rows[MERGED_AT_ONCE];
 	int r = reserve_memo(how->memo, from);
 	uint32_t added;
 	size_t n = 0;
 
-	for (size_t i = 1; how->all_processes && i < from->n_processes && r == 0; i++)
-		r = merge_process(&merging, i, &added);
-	for (size_t i = 0; i < from->n_rows && r == 0; i++) {
+	if (r < 0)
+		return r;
+	for (size_t i = 1; how->all_processes && i < from->n_processes; i++) {
+		r = merge_process(&merger, i, &added);
+		if (r < 0)
+			return r;
+	}
+	for (size_t i = 0; i < from->n_rows; i++) {
 		const struct ledger_row *row = &from->rows[i];
 
 		if (how->wanted && !how->wanted(how->context, from, row))
 			continue;
-		r = merge_row(&merging, row, &rows[n]);
-		n += r == 0 && !(how->no_pids && is_joined(rows, n));
-		if (n == MERGED_AT_ONCE && r == 0) {
-			r = add_rows(to, rows, n);
-			n = 0;
-		}
+		r = merge_row(&merger, row, &rows[n]);
+		if (r < 0)
+			return r;
+		n += !(how->no_pids && is_joined(rows, n));
+		if (n < MERGED_AT_ONCE)
+			continue;
+		r = add_rows(to, rows, n);
+		if (r < 0)
+			return r;
+		n = 0;
 	}
-	return r < 0 ? r : add_rows(to, rows, n);
+	return add_rows(to, rows, n);
 }

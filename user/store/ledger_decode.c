@@ -12,21 +12,21 @@
 #define MAX_MOMENT     (1ULL << 62) /* so that sums of two do not wrap */
 #define OLD_START_UNIT 1000000	    /* ns */
 
-struct ledger_reading {
+struct ledger_input {
 	const uint8_t *at, *end;
 	struct ledger *ledger;
 	unsigned int layout;
 	int error; /* sticky */
 };
 
-static void refuse(struct ledger_reading *from)
+static void refuse(struct ledger_input *from)
 {
 	if (from->error == 0)
 		from->error = -EBADMSG;
 	from->at = from->end;
 }
 
-static uint64_t get_long(struct ledger_reading *from)
+static uint64_t get_long(struct ledger_input *from)
 {
 	uint64_t value = 0;
 
@@ -45,7 +45,7 @@ static uint64_t get_long(struct ledger_reading *from)
 }
 
 /* Most numbers are of one byte. */
-static inline uint64_t get(struct ledger_reading *from)
+static inline uint64_t get(struct ledger_input *from)
 {
 	if (from->at < from->end && *from->at < 0x80)
 		return *from->at++;
@@ -53,7 +53,7 @@ static inline uint64_t get(struct ledger_reading *from)
 }
 
 /* A number below @limit. */
-static uint32_t get_below(struct ledger_reading *from, uint64_t limit)
+static uint32_t get_below(struct ledger_input *from, uint64_t limit)
 {
 	uint64_t value = get(from);
 
@@ -65,7 +65,7 @@ static uint32_t get_below(struct ledger_reading *from, uint64_t limit)
 }
 
 /* A number below @limit, as its difference from the one before. */
-static uint64_t get_step(struct ledger_reading *from, uint64_t *value, uint64_t limit)
+static uint64_t get_step(struct ledger_input *from, uint64_t *value, uint64_t limit)
 {
 	uint64_t step = get(from);
 
@@ -78,7 +78,7 @@ static uint64_t get_step(struct ledger_reading *from, uint64_t *value, uint64_t 
 }
 
 /* A number below @limit, as what it is above the one before. */
-static uint32_t get_sum(struct ledger_reading *from, uint64_t *value, uint64_t limit)
+static uint32_t get_sum(struct ledger_input *from, uint64_t *value, uint64_t limit)
 {
 	*value += get_below(from, limit);
 	if (*value >= limit) {
@@ -89,7 +89,7 @@ static uint32_t get_sum(struct ledger_reading *from, uint64_t *value, uint64_t l
 }
 
 /* How many items follow, of at least @least bytes each. */
-static size_t get_count(struct ledger_reading *from, size_t least)
+static size_t get_count(struct ledger_input *from, size_t least)
 {
 	uint64_t n = get(from);
 
@@ -100,7 +100,7 @@ static size_t get_count(struct ledger_reading *from, size_t least)
 	return n;
 }
 
-static uint32_t get_string(struct ledger_reading *from)
+static uint32_t get_string(struct ledger_input *from)
 {
 	return get_below(from, from->ledger->strings.n_strings);
 }
@@ -109,7 +109,7 @@ static uint32_t get_string(struct ledger_reading *from)
  * How many items are missing before those of a dictionary that follow, of which it has @n. Writers
  * begin another file long before LEDGER_MAX_ITEMS.
  */
-static size_t get_missing(struct ledger_reading *from, size_t n)
+static size_t get_missing(struct ledger_input *from, size_t n)
 {
 	uint64_t first = get(from);
 
@@ -144,7 +144,7 @@ static size_t get_missing(struct ledger_reading *from, size_t n)
 		_has_room;                                                                         \
 	})
 
-static void get_text(struct ledger_reading *from, size_t length)
+static void get_text(struct ledger_input *from, size_t length)
 {
 	const char *text = (const char *)from->at;
 
@@ -155,14 +155,14 @@ static void get_text(struct ledger_reading *from, size_t length)
 }
 
 /* Before these, each text followed its length. */
-static void get_old_strings(struct ledger_reading *from, size_t n)
+static void get_old_strings(struct ledger_input *from, size_t n)
 {
 	while (n-- > 0 && from->error == 0)
 		get_text(from, get(from));
 }
 
 /* Passes over @n numbers. Returns how many are 0. */
-static size_t pass_over(struct ledger_reading *from, size_t n)
+static size_t pass_over(struct ledger_input *from, size_t n)
 {
 	size_t zeros = 0;
 
@@ -173,12 +173,12 @@ static size_t pass_over(struct ledger_reading *from, size_t n)
 
 /* The columns of strings, each of which is read as if it were alone. */
 struct string_columns {
-	struct ledger_reading lengths, paths, high;
+	struct ledger_input lengths, paths, high;
 	const uint8_t *low;
 	size_t n_bytes; /* of texts that are made */
 };
 
-static void get_offset(struct ledger_reading *from, struct string_columns *columns)
+static void get_offset(struct ledger_input *from, struct string_columns *columns)
 {
 	struct ledger_offset offset = {.path = get(&columns->paths)};
 	struct strings *strings = &from->ledger->strings;
@@ -194,7 +194,7 @@ static void get_offset(struct ledger_reading *from, struct string_columns *colum
 	from->error = strings_append(strings, text, n);
 }
 
-static void get_new_strings(struct ledger_reading *from, size_t n)
+static void get_new_strings(struct ledger_input *from, size_t n)
 {
 	struct string_columns columns = {.lengths = *from};
 	size_t n_offsets = pass_over(from, n);
@@ -217,7 +217,7 @@ static void get_new_strings(struct ledger_reading *from, size_t n)
 	}
 }
 
-static void get_strings(struct ledger_reading *from)
+static void get_strings(struct ledger_input *from)
 {
 	struct strings *strings = &from->ledger->strings;
 	size_t missing = get_missing(from, strings->n_strings);
@@ -232,7 +232,7 @@ static void get_strings(struct ledger_reading *from)
 		get_new_strings(from, n);
 }
 
-static void get_modules(struct ledger_reading *from)
+static void get_modules(struct ledger_input *from)
 {
 	struct ledger *ledger = from->ledger;
 	const struct ledger_module damaged = {.path = LEDGER_DAMAGED};
@@ -251,7 +251,7 @@ static void get_modules(struct ledger_reading *from)
 	ledger->n_modules += n;
 }
 
-static void get_frames(struct ledger_reading *from)
+static void get_frames(struct ledger_input *from)
 {
 	struct ledger *ledger = from->ledger;
 	struct ledger_frame *frames;
@@ -273,7 +273,7 @@ static void get_frames(struct ledger_reading *from)
 	ledger->n_frames += n;
 }
 
-static void get_nodes(struct ledger_reading *from)
+static void get_nodes(struct ledger_input *from)
 {
 	struct ledger *ledger = from->ledger;
 	const struct ledger_node damaged = {};
@@ -293,7 +293,7 @@ static void get_nodes(struct ledger_reading *from)
 	ledger->n_nodes += n;
 }
 
-static void get_texts(struct ledger_reading *from, struct ledger_process *processes, size_t n)
+static void get_texts(struct ledger_input *from, struct ledger_process *processes, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		processes[i].comm = get_string(from);
@@ -304,7 +304,7 @@ static void get_texts(struct ledger_reading *from, struct ledger_process *proces
 }
 
 /* The texts of each kind, and which one each process is of. */
-static void get_kinds(struct ledger_reading *from, struct ledger_process *processes, size_t n)
+static void get_kinds(struct ledger_input *from, struct ledger_process *processes, size_t n)
 {
 	struct ledger_process *kinds;
 	uint32_t n_kinds = 0;
@@ -332,7 +332,7 @@ static void get_kinds(struct ledger_reading *from, struct ledger_process *proces
 	free(kinds);
 }
 
-static void get_processes(struct ledger_reading *from)
+static void get_processes(struct ledger_input *from)
 {
 	struct ledger *ledger = from->ledger;
 	bool is_old = from->layout == LEDGER_OLD_LAYOUT;
@@ -355,7 +355,7 @@ static void get_processes(struct ledger_reading *from)
 }
 
 /* Which processes and nodes rows are of: sorted by the one that comes first. */
-static void get_places(struct ledger_reading *from, struct ledger_row *rows, size_t n)
+static void get_places(struct ledger_input *from, struct ledger_row *rows, size_t n)
 {
 	const struct ledger *ledger = from->ledger;
 	uint64_t process = 0, node = 0;
@@ -370,7 +370,7 @@ static void get_places(struct ledger_reading *from, struct ledger_row *rows, siz
 		rows[i].process = get_step(from, &process, ledger->n_processes);
 }
 
-static void get_rows(struct ledger_reading *from)
+static void get_rows(struct ledger_input *from)
 {
 	struct ledger *ledger = from->ledger;
 	struct ledger_row *rows;
@@ -407,7 +407,7 @@ static void get_rows(struct ledger_reading *from)
 }
 
 /* Fields of later versions that are not known here are passed over. */
-static void get_window(struct ledger_reading *from, struct store_window *ret)
+static void get_window(struct ledger_input *from, struct store_window *ret)
 {
 	uint64_t fields[LEDGER_FIELDS] = {};
 	size_t n = get_count(from, 1);
@@ -437,7 +437,7 @@ static void cut_back(struct ledger *ledger, const struct ledger *before)
 }
 
 /* All that comes before the rows. */
-static void get_names(struct ledger_reading *from, struct store_window *ret)
+static void get_names(struct ledger_input *from, struct store_window *ret)
 {
 	get_window(from, ret);
 	get_strings(from);
@@ -450,7 +450,7 @@ static void get_names(struct ledger_reading *from, struct store_window *ret)
 int ledger_decode(struct ledger *ledger, const uint8_t *bytes, size_t n, unsigned int layout,
 		  struct store_window *ret_window)
 {
-	struct ledger_reading from = {bytes, bytes + n, ledger, layout, 0};
+	struct ledger_input from = {bytes, bytes + n, ledger, layout, 0};
 	const struct ledger before = *ledger; /* for its sizes */
 	struct store_window window;
 
@@ -468,7 +468,7 @@ int ledger_decode(struct ledger *ledger, const uint8_t *bytes, size_t n, unsigne
 
 int ledger_decode_names(struct ledger *ledger, const uint8_t *bytes, size_t n, unsigned int layout)
 {
-	struct ledger_reading from = {bytes, bytes + n, ledger, layout, 0};
+	struct ledger_input from = {bytes, bytes + n, ledger, layout, 0};
 	const struct ledger before = *ledger;
 	struct store_window window;
 

@@ -40,16 +40,19 @@ static uint32_t find_module(const struct offset_modules *modules, const struct o
 static int index_modules(struct offset_modules *modules)
 {
 	const struct ledger *ledger = modules->ledger;
-	int r = 0;
 
-	for (size_t i = 1; i < ledger->n_modules && r == 0; i++) {
+	for (size_t i = 1; i < ledger->n_modules; i++) {
 		const char *name = module_name(ledger, i);
 		const struct offset_key key = {name, strlen(name)};
+		int r;
 
-		if (find_module(modules, &key) == TABLE_NONE)
-			r = table_add(&modules->index, hash_bytes(name, key.n), i);
+		if (find_module(modules, &key) != TABLE_NONE)
+			continue;
+		r = table_add(&modules->index, hash_bytes(name, key.n), i);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 size_t ledger_offset_text(const struct strings *strings, const struct ledger_offset *offset,
@@ -86,16 +89,28 @@ static struct ledger_offset parse(const struct offset_modules *modules, uint32_t
 	return found;
 }
 
+static int parse_all(struct offset_modules *modules, size_t first, size_t n,
+		     struct ledger_offset *offsets)
+{
+	int r = index_modules(modules);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n; i++)
+		offsets[i] = parse(modules, first + i);
+	return 0;
+}
+
 int ledger_offsets_find(const struct ledger *ledger, size_t first, struct ledger_offset **ret)
 {
 	struct offset_modules modules = {.ledger = ledger};
 	size_t n = ledger->strings.n_strings - first;
 	struct ledger_offset *offsets = calloc(n + 1, sizeof *offsets);
-	int r = offsets ? 0 : -ENOMEM;
+	int r;
 
-	r = r < 0 || !n ? r : index_modules(&modules);
-	for (size_t i = 0; i < n && r == 0; i++)
-		offsets[i] = parse(&modules, first + i);
+	if (!offsets)
+		return -ENOMEM;
+	r = n ? parse_all(&modules, first, n, offsets) : 0;
 	table_done(&modules.index);
 	if (r < 0)
 		free(offsets);

@@ -68,26 +68,30 @@ static void packer_free(struct segment_packer *packer)
 	free(packer);
 }
 
+static int write_bytes(int fd, const uint8_t *bytes, size_t n, uint64_t at)
+{
+	while (n) {
+		ssize_t written = pwrite(fd, bytes, n, at);
+
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written <= 0)
+			return written < 0 ? -errno : -EIO;
+		bytes += written;
+		n -= written;
+		at += written;
+	}
+	return 0;
+}
+
 /* One write, or none of it. */
 static int write_whole(struct segment_writer *writer, const uint8_t *bytes, size_t n)
 {
-	size_t done = 0;
-	int r = 0;
+	int r = write_bytes(writer->fd, bytes, n, writer->bytes);
 
-	while (done < n && r == 0) {
-		ssize_t written = pwrite(writer->fd, bytes + done, n - done, writer->bytes + done);
-
-		if (written > 0)
-			done += written;
-		else if (written == 0)
-			r = -EIO;
-		else if (errno != EINTR)
-			r = -errno;
-	}
 	if (r < 0) {
 		/* Where even that fails, readers see that the block is not whole. */
-		if (ftruncate(writer->fd, writer->bytes) < 0)
-			return r;
+		(void)!ftruncate(writer->fd, writer->bytes);
 		return r;
 	}
 	writer->bytes += n;
@@ -110,23 +114,33 @@ static int write_header(struct segment_writer *writer)
 	return write_whole(writer, bytes, sizeof bytes);
 }
 
+static int create(struct segment_writer *writer, const struct place *place, const char *name)
+{
+	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+	int r;
+
+	writer->packer = calloc(1, sizeof *writer->packer);
+	if (!writer->packer)
+		return -ENOMEM;
+	r = ledger_init(&writer->ledger);
+	if (r < 0)
+		return r;
+	writer->fd = openat(place->fd, name, flags, output_mode());
+	if (writer->fd < 0)
+		return -errno;
+	return write_header(writer);
+}
+
 int segment_create(struct segment_writer *writer, const struct place *place, const char *name,
 		   const struct segment_header *header)
 {
-	int r = 0;
+	int r;
 
 	*writer = SEGMENT_WRITER_NONE;
 	writer->header = *header;
 	writer->marks = LEDGER_MARKS_NONE;
 	snprintf(writer->name, sizeof writer->name, "%s", name /* escaped later */);
-	writer->packer = calloc(1, sizeof *writer->packer);
-	r = writer->packer ? ledger_init(&writer->ledger) : -ENOMEM;
-	if (r == 0) {
-		writer->fd =
-			openat(place->fd, name,
-			       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, output_mode());
-		r = writer->fd < 0 ? -errno : write_header(writer);
-	}
+	r = create(writer, place, name);
 	if (r < 0) {
 		if (writer->fd >= 0)
 			unlinkat(place->fd, name, 0);
@@ -318,21 +332,31 @@ static int read_header(struct segment_reader *reader)
 		       : 0;
 }
 
-int segment_open(struct segment_reader *reader, int fd)
+static int begin_reading(struct segment_reader *reader)
 {
 	struct stat st;
 	int r;
 
+	if (!reader->ahead)
+		return -ENOMEM;
+	if (fstat(reader->fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EBADMSG;
+	r = read_header(reader);
+	if (r < 0)
+		return r;
+	reader->bytes = st.st_size;
+	return ledger_init(&reader->ledger);
+}
+
+int segment_open(struct segment_reader *reader, int fd)
+{
+	int r;
+
 	*reader = (struct segment_reader){.fd = fd, .ahead = calloc(1, sizeof *reader->ahead)};
 	segment_rewind(reader);
-	r = !reader->ahead	   ? -ENOMEM
-	    : fstat(fd, &st) < 0   ? -errno
-	    : !S_ISREG(st.st_mode) ? -EBADMSG
-				   : read_header(reader);
-	if (r == 0) {
-		reader->bytes = st.st_size;
-		r = ledger_init(&reader->ledger);
-	}
+	r = begin_reading(reader);
 	if (r < 0)
 		segment_reader_done(reader);
 	return r;
@@ -489,7 +513,9 @@ static int unpack(struct segment_reader *reader, const struct segment_block *blo
 	ssize_t got;
 	size_t n;
 
-	r = r < 0 ? r : make_room(&unpacker->raw, &unpacker->raw_capacity, block->raw + 1);
+	if (r < 0)
+		return r;
+	r = make_room(&unpacker->raw, &unpacker->raw_capacity, block->raw + 1);
 	if (r < 0)
 		return r;
 	got = read_at(reader, unpacker->packed, block->packed, reader->at + BLOCK_BYTES);
@@ -503,18 +529,28 @@ static int unpack(struct segment_reader *reader, const struct segment_block *blo
 }
 
 /* @ret NULL: only names are wanted. */
+static int decode(struct segment_reader *reader, const struct segment_block *block,
+		  struct store_window *ret)
+{
+	unsigned int layout = reader->header.version;
+	const uint8_t *raw;
+	int r = make_unpacker(reader);
+
+	if (r < 0)
+		return r;
+	r = unpack(reader, block);
+	if (r < 0)
+		return r;
+	raw = reader->unpacker->raw;
+	return ret ? ledger_decode(&reader->ledger, raw, block->raw, layout, ret)
+		   : ledger_decode_names(&reader->ledger, raw, block->raw, layout);
+}
+
 static int read_block(struct segment_reader *reader, const struct segment_block *block,
 		      struct store_window *ret)
 {
-	const struct segment_unpacker *unpacker;
-	unsigned int layout = reader->header.version;
-	int r = make_unpacker(reader);
+	int r = decode(reader, block, ret);
 
-	unpacker = reader->unpacker;
-	r = r < 0 ? r : unpack(reader, block);
-	if (r == 0)
-		r = ret ? ledger_decode(&reader->ledger, unpacker->raw, block->raw, layout, ret)
-			: ledger_decode_names(&reader->ledger, unpacker->raw, block->raw, layout);
 	if (r == -EBADMSG)
 		reader->damaged += BLOCK_BYTES + block->packed;
 	if (r == 0 || r == -EBADMSG)

@@ -166,8 +166,10 @@ static int read_lines(struct set_index *index)
 			break;
 		n = end - line;
 		r = array_reserve(index->lines, index->lines_capacity, index->sets.n, 1);
+		if (r < 0)
+			return r;
 		*end = '\0';
-		r = r < 0 ? r : set_line_read(line, &index->sets);
+		r = set_line_read(line, &index->sets);
 		*end = '\n';
 		if (r < 0 && r != -EINVAL)
 			return r;
@@ -181,13 +183,23 @@ static int read_lines(struct set_index *index)
 	return 0;
 }
 
+static int read_index(int folder, struct set_index *index)
+{
+	int r = sets_init(&index->sets);
+
+	if (r < 0)
+		return r;
+	r = read_text(folder, &index->text, &index->n_text);
+	if (r < 0)
+		return r;
+	return read_lines(index);
+}
+
 int set_folder_read(const struct set_folder *folder, struct set_index *ret)
 {
 	struct set_index index = {};
-	int r = sets_init(&index.sets);
+	int r = read_index(folder->place.fd, &index);
 
-	r = r < 0 ? r : read_text(folder->place.fd, &index.text, &index.n_text);
-	r = r < 0 ? r : read_lines(&index);
 	if (r < 0)
 		set_index_done(&index);
 	else
@@ -265,8 +277,9 @@ static int append_text(int fd, const char *text, size_t n)
 	done = write(fd, text, n);
 	if (done == (ssize_t)n)
 		return 0;
-	end = done < 0 ? -errno : ftruncate(fd, end) < 0 ? -errno : -ENOSPC;
-	return end;
+	if (done < 0 || ftruncate(fd, end) < 0)
+		return -errno;
+	return -ENOSPC;
 }
 
 /* Opens the list for appending; returns a file descriptor. */
@@ -292,37 +305,48 @@ static int open_index(const struct place *place)
 int set_folder_append(const struct set_folder *folder, const struct sets *sets)
 {
 	_cleanup_close_ int fd = -1;
-	char *text = NULL;
+	_cleanup_free_ char *text = NULL;
 	size_t n = 0;
 	FILE *stream = open_memstream(&text, &n);
-	int r;
+	bool is_whole;
 
 	if (!stream)
 		return -ENOMEM;
 	for (size_t i = 0; i < sets->n; i++)
 		set_line_write(sets, &sets->items[i], stream);
-	r = ferror(stream) ? -ENOMEM : 0;
-	if (fclose(stream) != 0)
-		r = -ENOMEM;
-	if (r == 0) {
-		fd = open_index(&folder->place);
-		r = fd < 0 ? fd : append_text(fd, text, n);
+	is_whole = !ferror(stream);
+	if (fclose(stream) != 0 || !is_whole)
+		return -ENOMEM;
+	fd = open_index(&folder->place);
+	if (fd < 0)
+		return fd;
+	return append_text(fd, text, n);
+}
+
+static int write_target(const struct output_target *target, set_folder_write_fn write, void *data)
+{
+	struct output output = {};
+	int r = output_open(target, &output);
+
+	if (r < 0)
+		return r;
+	r = write(data, output.stream);
+	if (r < 0) {
+		output_abort(&output);
+		return r;
 	}
-	free(text);
-	return r;
+	return output_commit(&output);
 }
 
 int set_folder_write(const struct set_folder *folder, const char *name, set_folder_write_fn write,
 		     void *data)
 {
-	struct output_target target = {};
-	struct output output = {};
+	struct output_target target;
 	int r = output_find_in(&folder->place, name, &target);
 
-	r = r < 0 ? r : output_open(&target, &output);
-	r = r < 0 ? r : write(data, output.stream);
-	r = r < 0 ? r : output_commit(&output);
-	output_abort(&output);
+	if (r < 0)
+		return r;
+	r = write_target(&target, write, data);
 	output_target_done(&target);
 	return r;
 }

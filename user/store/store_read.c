@@ -24,7 +24,7 @@ struct intervals {
 	size_t n, capacity;
 };
 
-struct store_reading {
+struct store_search {
 	const struct store_question *question;
 	struct store_answer *answer;
 	struct store_files files;
@@ -71,9 +71,9 @@ static int compare_intervals(const void *left, const void *right)
 }
 
 /* Adds what the level at hand has. */
-static int merge_fresh(struct store_reading *reading)
+static int merge_fresh(struct store_search *search)
 {
-	struct intervals *all = &reading->covered, *fresh = &reading->fresh;
+	struct intervals *all = &search->covered, *fresh = &search->fresh;
 	int r = array_reserve(all->items, all->capacity, all->n, fresh->n + 1);
 	size_t n = 0;
 
@@ -98,26 +98,26 @@ static int merge_fresh(struct store_reading *reading)
 }
 
 /* Windows as they were recorded count if most of them is in the range; coarse ones lie in it. */
-static bool is_wanted(const struct store_reading *reading, enum store_level level,
+static bool is_wanted(const struct store_search *search, enum store_level level,
 		      const struct segment_block *block)
 {
-	const struct store_question *question = reading->question;
+	const struct store_question *question = search->question;
 	uint64_t begin = block->start, end = block->start + block->span;
 	uint64_t middle = begin + block->span / 2;
 
-	if (reading->around)
-		return begin <= reading->around && reading->around < end;
+	if (search->around)
+		return begin <= search->around && search->around < end;
 	if (level == LEVEL_FINEST) {
 		if (middle < question->from || middle >= question->to)
 			return false;
 	} else if (begin < question->from || end > question->to) {
 		return false;
 	}
-	return !overlaps(&reading->covered, begin, end);
+	return !overlaps(&search->covered, begin, end);
 }
 
 /* How many blocks of a file are to be read: up to the last one that is wanted. */
-static int count_blocks(const struct store_reading *reading, const struct store_file *file,
+static int count_blocks(const struct store_search *search, const struct store_file *file,
 			struct segment_reader *reader, size_t *ret)
 {
 	struct segment_block block;
@@ -125,7 +125,7 @@ static int count_blocks(const struct store_reading *reading, const struct store_
 
 	*ret = 0;
 	for (size_t n = 1; (r = segment_peek(reader, &block)) > 0; n++) {
-		if (is_wanted(reading, file->level, &block))
+		if (is_wanted(search, file->level, &block))
 			*ret = n;
 		segment_pass(reader, &block);
 	}
@@ -133,11 +133,11 @@ static int count_blocks(const struct store_reading *reading, const struct store_
 	return r;
 }
 
-static int note_window(struct store_reading *reading, const struct store_file *file,
+static int note_window(struct store_search *search, const struct store_file *file,
 		       const struct store_window *window)
 {
-	struct store_answer *answer = reading->answer;
-	struct intervals *fresh = &reading->fresh;
+	struct store_answer *answer = search->answer;
+	struct intervals *fresh = &search->fresh;
 	uint64_t end = window->start + window->span;
 	int r = array_reserve(fresh->items, fresh->capacity, fresh->n, 1);
 
@@ -154,46 +154,46 @@ static int note_window(struct store_reading *reading, const struct store_file *f
 	return 0;
 }
 
-static int read_blocks(struct store_reading *reading, const struct store_file *file,
-		       struct segment_reader *reader, size_t n)
+static int read_blocks(struct store_search *search, const struct store_file *file,
+		       struct segment_reader *reader)
 {
-	const struct store_question *question = reading->question;
+	const struct store_question *question = search->question;
 	bool is_first = true;
-	int r = 0;
+	size_t n;
+	int r = count_blocks(search, file, reader, &n);
 
-	for (size_t i = 0; i < n && r == 0; i++) {
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n; i++) {
 		struct segment_block block;
 		struct store_window window;
-
 		bool wanted;
 
 		if (segment_peek(reader, &block) <= 0)
 			break;
-		wanted = is_wanted(reading, file->level, &block);
+		wanted = is_wanted(search, file->level, &block);
 		r = wanted ? segment_read(reader, &block, &window)
 			   : segment_read_names(reader, &block);
-		if (r == -EBADMSG) {
-			r = 0;
-			continue;
-		}
+		if (r < 0 && r != -EBADMSG)
+			return r;
 		if (r < 0 || !wanted)
 			continue;
-		r = note_window(reading, file, &window);
-		r = r < 0 ? r
-			  : question->on_window(question->context, &reader->ledger, &window,
-						is_first);
+		r = note_window(search, file, &window);
+		if (r < 0)
+			return r;
+		r = question->on_window(question->context, &reader->ledger, &window, is_first);
+		if (r < 0)
+			return r;
 		is_first = false;
 	}
-	return r;
+	return 0;
 }
 
-static int read_file(struct store_reading *reading, struct store_file *file)
+static int read_file(struct store_search *search, struct store_file *file)
 {
 	struct segment_reader reader;
-	int r = store_file_open(&reading->files, file);
-	size_t n;
+	int r = store_segment_open(&search->files, file, &reader);
 
-	r = r < 0 ? r : segment_open(&reader, r);
 	if (r == -ENOENT) /* it was too old meanwhile */
 		return 0;
 	if (r < 0 && store_is_of_file(r)) { /* somebody exchanged it */
@@ -202,27 +202,29 @@ static int read_file(struct store_reading *reading, struct store_file *file)
 	}
 	if (r < 0)
 		return r;
-	r = count_blocks(reading, file, &reader, &n);
-	r = r < 0 ? r : read_blocks(reading, file, &reader, n);
+	r = read_blocks(search, file, &reader);
 	file->damaged = reader.damaged;
 	segment_reader_done(&reader);
 	return r;
 }
 
-static int read_level(struct store_reading *reading, enum store_level level)
+static int read_level(struct store_search *search, enum store_level level)
 {
-	const struct store_question *question = reading->question;
-	int r = 0;
+	const struct store_question *question = search->question;
 
-	for (size_t i = 0; i < reading->files.n && r == 0; i++) {
-		struct store_file *file = &reading->files.items[i];
+	for (size_t i = 0; i < search->files.n; i++) {
+		struct store_file *file = &search->files.items[i];
+		int r;
 
-		if (file->level == level && file->begin < question->to &&
-		    file->end > question->from &&
-		    !contains(&reading->covered, file->begin, file->end))
-			r = read_file(reading, file);
+		if (file->level != level || file->begin >= question->to ||
+		    file->end <= question->from ||
+		    contains(&search->covered, file->begin, file->end))
+			continue;
+		r = read_file(search, file);
+		if (r < 0)
+			return r;
 	}
-	return r < 0 ? r : merge_fresh(reading);
+	return merge_fresh(search);
 }
 
 static enum store_level level_for(const struct store_question *question)
@@ -240,38 +242,45 @@ static enum store_level level_for(const struct store_question *question)
 	return level;
 }
 
-static int read_levels(struct store_reading *reading)
+static int read_levels(struct store_search *search)
 {
-	enum store_level best = level_for(reading->question);
-	int r = 0;
+	const struct store_question *question = search->question;
+	enum store_level best = question->is_series ? LEVEL_FINEST : level_for(question);
+	int r;
 
-	if (reading->question->is_series && !reading->question->is_finest)
-		r = read_level(reading, LEVEL_SERIES);
-	if (reading->question->is_series)
-		best = LEVEL_FINEST;
-	for (int level = best; level >= LEVEL_FINEST && r == 0; level--)
-		r = read_level(reading, level);
-	for (int level = best + 1; level < N_LEVELS && r == 0 && !reading->question->is_finest;
-	     level++)
-		r = read_level(reading, level);
-	return r;
+	if (question->is_series && !question->is_finest) {
+		r = read_level(search, LEVEL_SERIES);
+		if (r < 0)
+			return r;
+	}
+	for (int level = best; level >= LEVEL_FINEST; level--) {
+		r = read_level(search, level);
+		if (r < 0)
+			return r;
+	}
+	for (int level = best + 1; level < N_LEVELS && !question->is_finest; level++) {
+		r = read_level(search, level);
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 /* A range without a window of its own may lie within one; coarser ones can have gaps. */
-static int read_around(struct store_reading *reading)
+static int read_around(struct store_search *search)
 {
-	const struct store_question *question = reading->question;
+	const struct store_question *question = search->question;
 
-	reading->around = question->from + (question->to - question->from) / 2;
-	return read_level(reading, LEVEL_FINEST);
+	search->around = question->from + (question->to - question->from) / 2;
+	return read_level(search, LEVEL_FINEST);
 }
 
-static void note_ends(struct store_reading *reading)
+static void note_ends(struct store_search *search)
 {
-	struct store_answer *answer = reading->answer;
+	struct store_answer *answer = search->answer;
 
-	for (size_t i = 0; i < reading->files.n; i++) {
-		const struct store_file *file = &reading->files.items[i];
+	for (size_t i = 0; i < search->files.n; i++) {
+		const struct store_file *file = &search->files.items[i];
 
 		if (!file->n_blocks)
 			continue;
@@ -283,10 +292,10 @@ static void note_ends(struct store_reading *reading)
 }
 
 /* Counts what was passed over, and pieces of blocks at the end of files that are not the last. */
-static void note_damage(struct store_reading *reading)
+static void note_damage(struct store_search *search)
 {
-	const struct store_files *files = &reading->files;
-	struct store_answer *answer = reading->answer;
+	const struct store_files *files = &search->files;
+	struct store_answer *answer = search->answer;
 
 	for (size_t i = 0; i < files->n; i++) {
 		const struct store_file *file = &files->items[i];
@@ -334,24 +343,34 @@ static int find_files(const char *path, struct store_files *files, struct failur
 				: failure_set(failure, -ENODATA, "%s holds no recordings", path);
 }
 
+static int read_all(struct store_search *search, struct failure *failure)
+{
+	const struct store_question *question = search->question;
+	int r = find_files(question->path, &search->files, failure);
+
+	if (r < 0)
+		return r;
+	r = read_levels(search);
+	if (r < 0 || search->answer->end || question->is_series)
+		return r;
+	return read_around(search);
+}
+
 int store_read(const struct store_question *question, struct store_answer *ret,
 	       struct failure *failure)
 {
-	struct store_reading reading = {.question = question, .answer = ret};
+	struct store_search search = {.question = question, .answer = ret};
 	int r;
 
 	*ret = (struct store_answer){};
-	r = find_files(question->path, &reading.files, failure);
-	r = r < 0 ? r : read_levels(&reading);
-	if (r == 0 && !ret->end && !question->is_series)
-		r = read_around(&reading);
-	note_ends(&reading);
+	r = read_all(&search, failure);
+	note_ends(&search);
 	if (r == 0)
-		note_damage(&reading);
+		note_damage(&search);
 	else
 		store_fail(r, question->path, failure);
-	store_files_done(&reading.files);
-	free(reading.covered.items);
-	free(reading.fresh.items);
+	store_files_done(&search.files);
+	free(search.covered.items);
+	free(search.fresh.items);
 	return r;
 }
