@@ -253,7 +253,7 @@ struct {
 } scratch SEC(".maps");
 
 /* Programs at tracepoints of processes can be preempted by others of their kind. */
-struct leaving {
+struct last_walk {
 	u32 is_busy;
 	u32 pad;
 	struct unwind user;
@@ -262,8 +262,8 @@ struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, u32);
-	__type(value, struct leaving);
-} leaving_scratch SEC(".maps");
+	__type(value, struct last_walk);
+} last_walks SEC(".maps");
 
 /* Events that -e names: bpf/events.bpf.h */
 #define N_EVENT_SCRATCHES 4

@@ -208,26 +208,26 @@ static __always_inline void keep_last_stack(struct task_struct *task, u64 pc, u6
 static __always_inline void remember_stack(struct task_struct *task)
 {
 	u32 zero = 0;
-	struct leaving *leaving = bpf_map_lookup_elem(&leaving_scratch, &zero);
+	struct last_walk *last = bpf_map_lookup_elem(&last_walks, &zero);
 	u64 pc, sp;
 
 	/* The command may have the wanted name only after the exec. */
-	if (!leaving || !config.user_stacks || is_kernel_thread(task) || !measured(task) ||
-	    leaving->is_busy)
+	if (!last || !config.user_stacks || is_kernel_thread(task) || !measured(task) ||
+	    last->is_busy)
 		return;
-	leaving->is_busy = 1;
+	last->is_busy = 1;
 	barrier();
-	walk_begin_saved(&leaving->user, task, NULL);
-	pc = leaving->user.walk.pc;
-	sp = leaving->user.walk.sp;
-	unwind_current(&leaving->user, task);
+	walk_begin_saved(&last->user, task, NULL);
+	pc = last->user.walk.pc;
+	sp = last->user.walk.sp;
+	unwind_current(&last->user, task);
 	/* A snapshot is too large to take of every process for the few that are sampled. */
-	if (leaving->user.walk.end < BF_END_PROCESS || sample_is_near(QUICK_LEAVING_NS)) {
-		finish_user(&leaving->user, task, NULL);
-		keep_last_stack(task, pc, sp, &leaving->user);
+	if (last->user.walk.end < BF_END_PROCESS || sample_is_near(QUICK_LEAVING_NS)) {
+		finish_user(&last->user, task, NULL);
+		keep_last_stack(task, pc, sp, &last->user);
 	}
 	barrier();
-	leaving->is_busy = 0;
+	last->is_busy = 0;
 }
 
 static __always_inline void capture_kernel(void *ctx, struct scratch_stacks *stacks)

@@ -122,7 +122,7 @@ static __always_inline u64 decisive(u64 word, u64 first)
 }
 
 /* Where a loop keeps what it works on: its context has to be on the stack, which is short. */
-struct recognizing {
+struct hash_loop {
 	struct unwind *unwind;
 };
 
@@ -141,9 +141,9 @@ static __always_inline void hash_block(struct unwind *unwind, u32 turn, u64 firs
 }
 
 /* The stack, page by page. */
-static long hash_turn(u32 turn, struct recognizing *recognizing)
+static long hash_turn(u32 turn, struct hash_loop *loop)
 {
-	struct unwind *unwind = recognizing->unwind;
+	struct unwind *unwind = loop->unwind;
 	u64 sp;
 
 	if (!unwind)
@@ -157,11 +157,11 @@ static long hash_turn(u32 turn, struct recognizing *recognizing)
 	return 0;
 }
 
-static long hash_walk(u32 turn, struct recognizing *recognizing)
+static long hash_walk(u32 turn, struct hash_loop *loop)
 {
-	if (!recognizing->unwind)
+	if (!loop->unwind)
 		return 1;
-	hash_block(recognizing->unwind, turn, 0);
+	hash_block(loop->unwind, turn, 0);
 	return 0;
 }
 
@@ -180,7 +180,7 @@ __noinline u64 hash_pair(u64 a, u64 b)
 __noinline u64 recognize(struct unwind *unwind, u32 n_pages)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct recognizing recognizing = {unwind};
+	struct hash_loop loop = {unwind};
 
 	if (!unwind)
 		return 0;
@@ -192,8 +192,8 @@ __noinline u64 recognize(struct unwind *unwind, u32 n_pages)
 	for (u32 i = 0; i < HASH_BLOCK; i++)
 		unwind->page[WALK_WORDS + i] = 0;
 	bpf_probe_read_kernel(unwind->page, sizeof unwind->walk, &unwind->walk);
-	bpf_loop((WALK_WORDS + HASH_BLOCK - 1) / HASH_BLOCK, hash_walk, &recognizing, 0);
-	bpf_loop(n_pages * PAGE_TURNS, hash_turn, &recognizing, 0);
+	bpf_loop((WALK_WORDS + HASH_BLOCK - 1) / HASH_BLOCK, hash_walk, &loop, 0);
+	bpf_loop(n_pages * PAGE_TURNS, hash_turn, &loop, 0);
 	return unwind->id;
 }
 
