@@ -626,9 +626,22 @@ const struct server_counts *server_counts(const struct server *server)
 	return server->counts;
 }
 
-int server_new(int listener, const struct serve_options *options, struct server **ret)
+static int prepare(struct server *server)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.u64 = LISTENER};
+
+	server->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (server->epoll < 0)
+		return -errno;
+	server->connections.items =
+		calloc(server->connections.n, sizeof *server->connections.items);
+	if (!server->connections.items)
+		return -ENOMEM;
+	return epoll_ctl(server->epoll, EPOLL_CTL_ADD, server->listener, &event) < 0 ? -errno : 0;
+}
+
+int server_new(int listener, const struct serve_options *options, struct server **ret)
+{
 	struct server *server = calloc(1, sizeof *server);
 	int r;
 
@@ -645,17 +658,13 @@ int server_new(int listener, const struct serve_options *options, struct server 
 	handshakes_begin(&server->handshakes,
 			 options->handshakes_ns ? options->handshakes_ns : HANDSHAKE_SHARE_NS,
 			 monotonic_ns());
-	server->connections.items =
-		calloc(server->connections.n, sizeof *server->connections.items);
-	server->epoll = epoll_create1(EPOLL_CLOEXEC);
-	r = !server->connections.items ? -ENOMEM : server->epoll < 0 ? -errno : 0;
-	if (r == 0 && epoll_ctl(server->epoll, EPOLL_CTL_ADD, listener, &event) < 0)
-		r = -errno;
-	if (r < 0)
+	r = prepare(server);
+	if (r < 0) {
 		server_free(server);
-	else
-		*ret = server;
-	return r;
+		return r;
+	}
+	*ret = server;
+	return 0;
 }
 
 void server_free(struct server *server)

@@ -123,6 +123,23 @@ static int configure(struct tls_identity *identity)
 											 : 0;
 }
 
+static int load(struct tls_identity *identity, const char *certificate, const char *key)
+{
+	/* More than 0: so many of a chain are broken. */
+	int r = mbedtls_x509_crt_parse(&identity->certificate, (const unsigned char *)certificate,
+				       strlen(certificate) + 1);
+
+	if (r)
+		return r == MBEDTLS_ERR_X509_ALLOC_FAILED ? -ENOMEM : -EBADMSG;
+	r = parse_key(&identity->key, key);
+	if (r < 0)
+		return r;
+	r = check_pair(identity);
+	if (r < 0)
+		return r;
+	return configure(identity);
+}
+
 int tls_identity_new(const char *certificate, const char *key, struct tls_identity **ret)
 {
 	struct tls_identity *identity = calloc(1, sizeof *identity);
@@ -133,18 +150,13 @@ int tls_identity_new(const char *certificate, const char *key, struct tls_identi
 	mbedtls_ssl_config_init(&identity->config);
 	mbedtls_x509_crt_init(&identity->certificate);
 	mbedtls_pk_init(&identity->key);
-	/* More than 0: so many of a chain are broken. */
-	r = mbedtls_x509_crt_parse(&identity->certificate, (const unsigned char *)certificate,
-				   strlen(certificate) + 1);
-	r = r == MBEDTLS_ERR_X509_ALLOC_FAILED ? -ENOMEM : r ? -EBADMSG : 0;
-	r = r < 0 ? r : parse_key(&identity->key, key);
-	r = r < 0 ? r : check_pair(identity);
-	r = r < 0 ? r : configure(identity);
-	if (r < 0)
+	r = load(identity, certificate, key);
+	if (r < 0) {
 		tls_identity_free(identity);
-	else
-		*ret = identity;
-	return r;
+		return r;
+	}
+	*ret = identity;
+	return 0;
 }
 
 void tls_identity_free(struct tls_identity *identity)
