@@ -120,8 +120,9 @@ static int search(struct entries *entries, size_t i)
 	const Elf64_Sym *symbols;
 	int r = read_section(file, i, &table, &n_bytes);
 
-	if (r == 0 && table)
-		r = read_section(file, file->sections[i].sh_link, &names, &n_names);
+	if (r < 0 || !table)
+		return r;
+	r = read_section(file, file->sections[i].sh_link, &names, &n_names);
 	if (r < 0 || !names || names[n_names - 1])
 		return r;
 	symbols = (const Elf64_Sym *)table;
@@ -168,17 +169,20 @@ int unwind_entries_find(struct elf_file *file, struct unwind_entry *ret, size_t 
 {
 	struct entries entries = {.file = file, .found = ret};
 	bool has_symbols = false;
-	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < file->n_sections; i++) {
+	for (size_t i = 0; i < file->n_sections; i++) {
 		uint32_t type = file->sections[i].sh_type;
+		int r;
 
 		has_symbols |= type == SHT_SYMTAB;
-		if (file->machine == EM_X86_64 && (type == SHT_DYNSYM || type == SHT_SYMTAB))
-			r = search(&entries, i);
+		if (file->machine != EM_X86_64 || (type != SHT_DYNSYM && type != SHT_SYMTAB))
+			continue;
+		r = search(&entries, i);
+		if (r < 0)
+			return r;
 	}
 	if (!has_symbols && file->entry && !clears_frame_pointer(file))
 		add_entry(&entries, file->entry, entry_size(file), BF_CFA_ENTRY);
 	*ret_n = entries.n;
-	return r;
+	return 0;
 }

@@ -530,23 +530,28 @@ static int add_doubt(struct stack_flow *flow, const struct flow_visit *visit)
 
 static int keep(struct stack_flow *flow, bool proven)
 {
-	int r = 0;
+	for (size_t i = 0; i < flow->n_visits; i++) {
+		int r;
 
-	for (size_t i = 0; i < flow->n_visits && r == 0; i++) {
 		flow->at[flow->visits[i].at] &= ~FLOW_TRIED;
 		flow->marks[flow->visits[i].at] &= ~FLOW_PROVEN;
 		flow->marks[flow->start] |= flow->visits[i].returns ? FLOW_RETURNS : 0;
 		r = add_doubt(flow, &flow->visits[i]);
+		if (r < 0)
+			return r;
 	}
-	for (size_t i = 0; i < flow->n_calls && r == 0; i++) {
+	for (size_t i = 0; i < flow->n_calls; i++) {
 		bool is_certain = proven || (flow->calls[i] & FLOW_CERTAIN);
 		uint32_t at = flow->calls[i] & ~FLOW_CERTAIN;
+		int r;
 
-		if (!flow->at[at])
-			r = flow_add_start(flow, at,
-					   is_certain ? FLOW_IS_START : FLOW_MAYBE_START);
+		if (flow->at[at])
+			continue;
+		r = flow_add_start(flow, at, is_certain ? FLOW_IS_START : FLOW_MAYBE_START);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 int flow_follow(struct stack_flow *flow, uint32_t at, uint16_t state, bool needs_proof)

@@ -33,15 +33,18 @@ static int follow_computed(struct stack_flow *flow, uint32_t start)
 {
 	const struct flow_range *range = flow_find_range(flow, start);
 	uint32_t at = start, end = range->at + range->n;
-	int r = 1;
 
-	while (r > 0 && flow->computed) {
+	while (flow->computed) {
+		int r;
+
 		at = next_unknown(flow, at, end);
 		if (at >= end || flow_is_other_start(flow, at))
-			break;
+			return 0;
 		r = flow_follow(flow, at, flow->computed, true);
+		if (r <= 0)
+			return r;
 	}
-	return r < 0 ? r : 0;
+	return 0;
 }
 
 /* The code that signal handlers return to, `mov $15,%rax; syscall`: after a nop in all libcs. */
@@ -85,12 +88,10 @@ static int follow_function(struct stack_flow *flow, uint32_t start, bool needs_p
 	r = flow_follow(flow, start, state, needs_proof);
 	flow->n_functions += r > 0;
 	flow->n_refused += r == 0 && !needs_proof;
-	if (r > 0 && flow->computed) {
-		int s = follow_computed(flow, start);
-
-		return s < 0 ? s : r;
-	}
-	return r;
+	if (r <= 0 || !flow->computed)
+		return r;
+	r = follow_computed(flow, start);
+	return r < 0 ? r : 1;
 }
 
 /* Whether the code follows other rules, like V8's, and agrees with ours only by chance. */
@@ -101,18 +102,20 @@ static bool is_foreign(const struct stack_flow *flow)
 
 static int follow_starts(struct stack_flow *flow)
 {
-	int r = 0;
-
-	while (flow->next_start < flow->n_starts && r >= 0 && !is_foreign(flow)) {
+	while (flow->next_start < flow->n_starts && !is_foreign(flow)) {
 		uint32_t start = flow->starts[flow->next_start++];
+		int r;
 
 		if (flow->yield && flow->next_start % YIELD_AFTER == 0)
 			flow->yield(flow->context);
 
-		if (!flow->at[start])
-			r = follow_function(flow, start, !(flow->marks[start] & FLOW_IS_START));
+		if (flow->at[start])
+			continue;
+		r = follow_function(flow, start, !(flow->marks[start] & FLOW_IS_START));
+		if (r < 0)
+			return r;
 	}
-	return r < 0 ? r : 0;
+	return 0;
 }
 
 /* Whether the instruction at @at is `add %al,(%rax)`: zeros between functions. */
@@ -164,20 +167,24 @@ static int follow_doubt(struct stack_flow *flow, const struct flow_doubt *doubt)
 static int follow_doubts(struct stack_flow *flow)
 {
 	bool more = true;
-	int r = 0;
 
-	for (unsigned int round = 0; round < MAX_ROUNDS && more && r >= 0; round++) {
+	for (unsigned int round = 0; round < MAX_ROUNDS && more; round++) {
+		int r;
+
 		more = false;
-		for (size_t i = 0; i < flow->n_doubts && r >= 0; i++) {
+		for (size_t i = 0; i < flow->n_doubts; i++) {
 			struct flow_doubt doubt = flow->doubts[i];
 
 			r = follow_doubt(flow, &doubt);
+			if (r < 0)
+				return r;
 			more |= r > 0;
 		}
-		if (r >= 0)
-			r = follow_starts(flow);
+		r = follow_starts(flow);
+		if (r < 0)
+			return r;
 	}
-	return r < 0 ? r : 0;
+	return 0;
 }
 
 /*
@@ -243,18 +250,30 @@ static int follow_rest(struct stack_flow *flow, const struct flow_range *range)
 	return r;
 }
 
-int flow_run(struct stack_flow *flow)
+static int follow_all(struct stack_flow *flow)
 {
 	int r = follow_starts(flow);
 
-	if (r == 0)
-		r = follow_doubts(flow);
-	for (size_t i = 0; i < flow->n_ranges && r == 0; i++)
+	if (r < 0)
+		return r;
+	r = follow_doubts(flow);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < flow->n_ranges; i++) {
 		r = follow_rest(flow, &flow->ranges[i]);
-	if (r == 0)
-		r = follow_doubts(flow);
-	if (r == 0 && !is_foreign(flow))
-		r = follow_endless(flow);
+		if (r < 0)
+			return r;
+	}
+	r = follow_doubts(flow);
+	if (r < 0 || is_foreign(flow))
+		return r;
+	return follow_endless(flow);
+}
+
+int flow_run(struct stack_flow *flow)
+{
+	int r = follow_all(flow);
+
 	if (is_foreign(flow)) {
 		memset(flow->at, 0, flow->n * sizeof *flow->at);
 		flow->n_functions = 0;

@@ -20,6 +20,7 @@
 #include "base/array.h"
 #include "base/go_open.h"
 #include "base/section.h"
+#include "base/system.h"
 #include "unwind/cfi.h"
 #include "unwind/entries.h"
 #include "unwind/table_code.h"
@@ -204,15 +205,18 @@ static int find_go_functions(struct builder *builder)
 	builder->table.n_skipped += r == -ENOEXEC;
 	if (r < 0)
 		return r == -ENOMEM ? r : 0;
-	for (size_t i = 0; r == 0 && i < table->n; i++) {
+	for (size_t i = 0; i < table->n; i++) {
 		struct cfi_function function = {.start = table->entries[i].start, .program = i};
 
 		yield(builder, i);
 		function.size = table->entries[i + 1].start - function.start;
-		if (function.size)
-			r = add_function(builder, &function);
+		if (!function.size)
+			continue;
+		r = add_function(builder, &function);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 /* glibc's __start_context has rows as if it had been called. */
@@ -231,7 +235,9 @@ static int find_entries(struct builder *builder)
 	int r = unwind_entries_find(builder->file, entries, &n);
 
 	builder->n_told_functions = builder->n_functions;
-	for (size_t i = 0; r == 0 && i < n; i++) {
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n; i++) {
 		struct cfi_function function = {.start = entries[i].start,
 						.size = entries[i].size,
 						.program = entries[i].cfa};
@@ -239,8 +245,10 @@ static int find_entries(struct builder *builder)
 		if (entries[i].cfa == BF_CFA_PLANTED)
 			mark_entry(builder, function.start + function.size);
 		r = add_function(builder, &function);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 static int write_entry(struct builder *builder, struct table_writer *writer, enum bf_cfa cfa,
@@ -324,11 +332,16 @@ static uint64_t next_offset(const struct builder *builder, size_t i)
 static int write_code(struct builder *builder, struct table_writer *writer, uint64_t end,
 		      uint64_t next)
 {
-	int r = end != next ? table_writer_gap(writer, end) : 0;
-	uint64_t before = builder->table.code_bytes;
+	uint64_t before;
+	int r;
 
-	if (r == 0)
-		r = table_code_write(&builder->code, writer, end, next);
+	if (end != next) {
+		r = table_writer_gap(writer, end);
+		if (r < 0)
+			return r;
+	}
+	before = builder->table.code_bytes;
+	r = table_code_write(&builder->code, writer, end, next);
 	builder->table.read_bytes += builder->table.code_bytes - before;
 	return r;
 }
@@ -355,7 +368,9 @@ static int write_functions(struct builder *builder, struct table_writer *writer)
 	uint64_t first = builder->n_functions ? builder->order[0] >> 32 : UINT64_MAX;
 	int r = write_code(builder, writer, 0, first);
 
-	for (size_t i = 0; i < builder->n_functions && r == 0; i++) {
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < builder->n_functions; i++) {
 		struct cfi_function *function = &builder->functions[(uint32_t)builder->order[i]];
 		uint64_t offset = builder->order[i] >> 32, next;
 
@@ -369,10 +384,13 @@ static int write_functions(struct builder *builder, struct table_writer *writer)
 		if (function->size > next - offset)
 			function->size = next - offset;
 		r = write_function(builder, writer, function, offset);
-		if (r == 0)
-			r = write_between(builder, writer, i, offset + function->size, next);
+		if (r < 0)
+			return r;
+		r = write_between(builder, writer, i, offset + function->size, next);
+		if (r < 0)
+			return r;
 	}
-	return r < 0 ? r : table_writer_finish(writer);
+	return table_writer_finish(writer);
 }
 
 /* A piece of code in the file: [@offset, @end), loaded at @address. */
@@ -408,9 +426,7 @@ static size_t find_areas(const struct builder *builder, struct code_area *areas)
 /* Adds the code of @area, from @from on, that the functions from the *@i-th on don't cover. */
 static int add_code(struct builder *builder, const struct code_area *area, uint64_t from, size_t *i)
 {
-	int r = 0;
-
-	while (from < area->end && r == 0) {
+	while (from < area->end) {
 		uint64_t next = area->end, end = area->end;
 
 		if (*i < builder->n_functions && builder->order[*i] >> 32 < area->end) {
@@ -420,12 +436,17 @@ static int add_code(struct builder *builder, const struct code_area *area, uint6
 			end = next + builder->functions[number].size;
 			++*i;
 		}
-		if (next > from)
-			r = table_code_add(&builder->code, area->address + (from - area->offset),
-					   from, next - from);
+		if (next > from) {
+			int r = table_code_add(&builder->code,
+					       area->address + (from - area->offset), from,
+					       next - from);
+
+			if (r < 0)
+				return r;
+		}
 		from = end > from ? end : from;
 	}
-	return r;
+	return 0;
 }
 
 /* What call frame information says of Go's code, Go's own table says better. */
@@ -434,29 +455,39 @@ static bool is_go(struct builder *builder)
 	return builder->has_go || go_table_is_go(builder->file);
 }
 
-/* Reads the code without call frame information. */
-static int read_code(struct builder *builder)
+/* Adds all code without call frame information. */
+static int add_areas(struct builder *builder)
 {
 	size_t n_sections = builder->file->n_sections, n, k = 0;
-	struct code_area *areas;
+	_cleanup_free_ struct code_area *areas = malloc((n_sections + 1) * sizeof *areas);
 	uint64_t from = 0;
-	int r = 0;
 
-	if (builder->file->machine != EM_X86_64 || is_go(builder))
-		return 0;
-	areas = malloc((n_sections + 1) * sizeof *areas);
 	if (!areas)
 		return -ENOMEM;
 	n = find_areas(builder, areas);
-	builder->code.file = builder->file;
-	for (size_t i = 0; i < n && r == 0; i++) {
+	for (size_t i = 0; i < n; i++) {
+		int r;
+
 		if (areas[i].offset > from)
 			from = areas[i].offset;
 		r = add_code(builder, &areas[i], from, &k);
+		if (r < 0)
+			return r;
 		if (areas[i].end > from)
 			from = areas[i].end;
 	}
-	free(areas);
+	return 0;
+}
+
+/* Reads the code without call frame information. */
+static int read_code(struct builder *builder)
+{
+	int r;
+
+	if (builder->file->machine != EM_X86_64 || is_go(builder))
+		return 0;
+	builder->code.file = builder->file;
+	r = add_areas(builder);
 	builder->table.bare_bytes = builder->code.flow.n;
 	builder->code.is_most = builder->code.flow.n / LEAST_FUNCTION > builder->n_functions;
 	if (r == 0)
@@ -534,10 +565,11 @@ static int read_section(struct builder *builder, const struct elf_file *file,
 	if (!header || header->sh_type == SHT_NOBITS || !header->sh_size)
 		return -ENOENT;
 	r = section_open(&source, file, header, is_zdebug, &room);
-	if (r == 0 && source.size > MAX_SECTION)
-		r = -ENOEXEC;
-	if (r == 0)
-		r = read_bytes(&source, &bytes);
+	if (r < 0)
+		return r;
+	if (source.size > MAX_SECTION)
+		return -ENOEXEC;
+	r = read_bytes(&source, &bytes);
 	if (r < 0)
 		return r;
 	*section = (struct cfi_section){
@@ -629,16 +661,21 @@ static int build(struct builder *builder)
 	find_segments(builder);
 	r = find_functions(builder, &builder->sections[0]);
 	builder->n_eh_functions = builder->n_functions;
-	if (r == 0)
-		r = find_functions(builder, &builder->sections[1]);
-	if (r == 0)
-		r = find_go_functions(builder);
-	if (r == 0)
-		r = find_entries(builder);
-	if (r == 0)
-		r = sort_functions(builder);
-	if (r == 0)
-		r = read_code(builder);
+	if (r < 0)
+		return r;
+	r = find_functions(builder, &builder->sections[1]);
+	if (r < 0)
+		return r;
+	r = find_go_functions(builder);
+	if (r < 0)
+		return r;
+	r = find_entries(builder);
+	if (r < 0)
+		return r;
+	r = sort_functions(builder);
+	if (r < 0)
+		return r;
+	r = read_code(builder);
 	if (r < 0)
 		return r;
 	r = table_writer_init(&writer, &builder->table);
@@ -647,10 +684,11 @@ static int build(struct builder *builder)
 	r = write_functions(builder, &writer);
 	table_writer_done(&writer);
 	builder->table.is_go = is_go(builder);
-	return r == 0 && !builder->sections[0].bytes && !builder->sections[1].bytes &&
-			       !builder->table.n_rows
-		       ? -ENOENT
-		       : r;
+	if (r < 0)
+		return r;
+	return builder->sections[0].bytes || builder->sections[1].bytes || builder->table.n_rows
+		       ? 0
+		       : -ENOENT;
 }
 
 int unwind_table_build(struct elf_file *file, struct unwind_table *ret)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/system.h"
 #include "unwind/flow_run.h"
 
 #define MAX_CODE     (16u << 20)
@@ -75,40 +76,46 @@ static int add_symbols(struct table_code *code, const Elf64_Sym *symbols, size_t
 {
 	const struct flow_range *last = &code->ranges[code->n_ranges - 1];
 	uint64_t start = code->ranges[0].address, size = last->address + last->n - start;
-	int r = 0;
 
-	for (size_t i = 0; i < n && r == 0; i++) {
+	for (size_t i = 0; i < n; i++) {
 		uint8_t type = ELF64_ST_TYPE(symbols[i].st_info);
+		int r;
 
-		if ((type == STT_FUNC || type == STT_GNU_IFUNC) &&
-		    symbols[i].st_shndx != SHN_UNDEF && symbols[i].st_value - start < size &&
-		    stack_flow_has(&code->flow, symbols[i].st_value) &&
-		    !is_part(code->file, names, symbols[i].st_name))
-			r = stack_flow_add(&code->flow, symbols[i].st_value);
+		if ((type != STT_FUNC && type != STT_GNU_IFUNC) ||
+		    symbols[i].st_shndx == SHN_UNDEF || symbols[i].st_value - start >= size ||
+		    !stack_flow_has(&code->flow, symbols[i].st_value) ||
+		    is_part(code->file, names, symbols[i].st_name))
+			continue;
+		r = stack_flow_add(&code->flow, symbols[i].st_value);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 /* Adds functions at the symbols. Unreadable symbols give none. */
 static int read_symbols(struct table_code *code, const Elf64_Shdr *section)
 {
-	Elf64_Sym *symbols = malloc(N_SYMBOLS * sizeof *symbols);
+	_cleanup_free_ Elf64_Sym *symbols = malloc(N_SYMBOLS * sizeof *symbols);
 	uint64_t left = section->sh_size / sizeof *symbols, offset = section->sh_offset;
-	int r = symbols ? 0 : -ENOMEM;
 
+	if (!symbols)
+		return -ENOMEM;
 	if (left > MAX_SYMBOLS)
 		left = MAX_SYMBOLS;
-	while (left && r == 0) {
+	while (left) {
 		size_t n = left < N_SYMBOLS ? left : N_SYMBOLS;
+		int r;
 
 		if (elf_file_read(code->file, offset, symbols, n * sizeof *symbols) < 0)
-			break;
+			return 0;
 		r = add_symbols(code, symbols, n, section->sh_link);
+		if (r < 0)
+			return r;
 		offset += n * sizeof *symbols;
 		left -= n;
 	}
-	free(symbols);
-	return r;
+	return 0;
 }
 
 #define ENTRY_BYTES 48
@@ -149,18 +156,20 @@ static int add_stubs(struct table_code *code, const Elf64_Shdr *section)
 	uint64_t size = section->sh_entsize == PLT_ENTRY / 2 ? PLT_ENTRY / 2 : PLT_ENTRY;
 	uint64_t address = section->sh_addr;
 	char name[MAX_NAME];
-	int r = 0;
 
 	if (elf_file_string(code->file, code->file->names_section, section->sh_name, name,
 			    sizeof name) < 0 ||
 	    (strncmp(name, ".plt", 4) != 0 && strcmp(name, ".iplt") != 0))
 		return 0;
 	for (uint64_t left = section->sh_size;
-	     left >= size && stack_flow_has(&code->flow, address) && r == 0; left -= size) {
-		r = stack_flow_add(&code->flow, address);
+	     left >= size && stack_flow_has(&code->flow, address); left -= size) {
+		int r = stack_flow_add(&code->flow, address);
+
+		if (r < 0)
+			return r;
 		address += size;
 	}
-	return r;
+	return 0;
 }
 
 /* Frees what is no longer needed once the states are known. */
@@ -170,6 +179,33 @@ static void free_code(struct table_code *code)
 	free(code->bytes);
 	code->bytes = NULL;
 	code->capacity = 0;
+}
+
+/* Follows the code from all places where functions are known to begin. */
+static int follow(struct table_code *code)
+{
+	struct stack_flow *flow = &code->flow;
+	int r = stack_flow_init(flow);
+
+	if (r < 0)
+		return r;
+	r = stack_flow_add(flow, code->file->entry);
+	if (r < 0)
+		return r;
+	r = add_main(code);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < code->file->n_sections; i++) {
+		const Elf64_Shdr *section = &code->file->sections[i];
+
+		if (section->sh_type == SHT_SYMTAB || section->sh_type == SHT_DYNSYM)
+			r = read_symbols(code, section);
+		else if (section->sh_type == SHT_PROGBITS && (section->sh_flags & SHF_EXECINSTR))
+			r = add_stubs(code, section);
+		if (r < 0)
+			return r;
+	}
+	return flow_run(flow);
 }
 
 int table_code_run(struct table_code *code, unwind_yield_fn yield, void *context)
@@ -186,21 +222,7 @@ int table_code_run(struct table_code *code, unwind_yield_fn yield, void *context
 	flow->guesses = code->is_most ? flow->n : FEW_GUESSES;
 	flow->yield = yield;
 	flow->context = context;
-	r = stack_flow_init(flow);
-	if (r == 0)
-		r = stack_flow_add(flow, code->file->entry);
-	if (r == 0)
-		r = add_main(code);
-	for (size_t i = 0; i < code->file->n_sections && r == 0; i++) {
-		const Elf64_Shdr *section = &code->file->sections[i];
-
-		if (section->sh_type == SHT_SYMTAB || section->sh_type == SHT_DYNSYM)
-			r = read_symbols(code, section);
-		else if (section->sh_type == SHT_PROGBITS && (section->sh_flags & SHF_EXECINSTR))
-			r = add_stubs(code, section);
-	}
-	if (r == 0)
-		r = flow_run(flow);
+	r = follow(code);
 	if (!flow->n_functions)
 		code->n_ranges = 0;
 	free_code(code);
@@ -212,29 +234,30 @@ static int write_range(const struct table_code *code, struct table_writer *write
 		       const struct flow_range *range)
 {
 	uint32_t at = range->at, end = at + range->n;
-	int r = 0;
 
-	for (; at < end && r == 0; at = stack_flow_next(&code->flow, at, end)) {
+	for (; at < end; at = stack_flow_next(&code->flow, at, end)) {
 		const struct stack_state *state = stack_flow_state(&code->flow, at);
 		struct bf_rule rule = state ? stack_rule(state) : (struct bf_rule){};
 		uint64_t offset = range->offset + (at - range->at);
+		int r = rule.cfa != BF_CFA_NONE ? table_writer_row(writer, offset, &rule)
+						: table_writer_gap(writer, offset);
 
-		r = rule.cfa != BF_CFA_NONE ? table_writer_row(writer, offset, &rule)
-					    : table_writer_gap(writer, offset);
+		if (r < 0)
+			return r;
 	}
-	if (r == 0)
-		r = table_writer_gap(writer, range->offset + range->n);
-	return r == -ENOSPC ? 0 : r;
+	return table_writer_gap(writer, range->offset + range->n);
 }
 
 int table_code_write(struct table_code *code, struct table_writer *writer, uint64_t from,
 		     uint64_t to)
 {
-	int r = 0;
-
 	while (code->next < code->n_ranges && code->ranges[code->next].offset < from)
 		code->next++;
-	while (code->next < code->n_ranges && code->ranges[code->next].offset < to && r == 0)
-		r = write_range(code, writer, &code->ranges[code->next++]);
-	return r;
+	while (code->next < code->n_ranges && code->ranges[code->next].offset < to) {
+		int r = write_range(code, writer, &code->ranges[code->next++]);
+
+		if (r < 0 && r != -ENOSPC)
+			return r;
+	}
+	return 0;
 }

@@ -190,20 +190,20 @@ static int write_frames(struct table_go *go, struct go_rows *rows,
 			const struct go_function *function)
 {
 	struct go_values values;
-	int r = 0, step;
 
 	go_values_start(&go->table, function, function->sizes, &values);
-	while (r == 0 && (step = go_values_next(&go->table, &values)) > 0) {
+	while (go_values_next(&go->table, &values) > 0) {
 		uint64_t from = values.start - function->start;
+		int r;
 
 		if (from >= rows->size || from >= rows->switched)
 			return 0;
 		if (values.value > 0 && rows->least_saved == INT32_MAX)
 			find_saved(go, rows, from, values.value);
 		r = write_frame(rows, from, values.end - function->start, values.value);
+		if (r < 0)
+			return r;
 	}
-	if (r < 0)
-		return r;
 	values.end -= function->start;
 	return values.end < rows->size ? table_writer_gap(rows->writer, rows->offset + values.end)
 				       : 0;
@@ -259,5 +259,7 @@ int table_go_write(struct table_go *go, struct table_writer *writer, size_t i, u
 	if (rows.kind != GO_PLAIN)
 		rows.switched = find_switch(go, offset, size);
 	r = write_frames(go, &rows, &function);
-	return r == 0 && rows.switched < size ? write_switched(&rows) : r;
+	if (r < 0 || rows.switched >= size)
+		return r;
+	return write_switched(&rows);
 }

@@ -193,21 +193,24 @@ static int next_part(struct table_writer *writer, uint64_t offset, uint32_t part
 	if (!goes_on)
 		return 0;
 	r = number_rule(writer, &rule, &writer->current);
-	if (r == 0)
-		writer->rows[writer->n_rows++] = writer->current;
-	return r;
+	if (r < 0)
+		return r;
+	writer->rows[writer->n_rows++] = writer->current;
+	return 0;
 }
 
 static int move_to(struct table_writer *writer, uint64_t offset)
 {
 	uint32_t part = offset >> BF_PART_SHIFT;
-	int r = 0;
 
-	while (writer->part < part && r == 0)
-		r = next_part(writer, offset, part);
-	if (r == 0)
-		move_to_page(writer, offset >> BF_PAGE_SHIFT & (BF_PART_PAGES - 1));
-	return r;
+	while (writer->part < part) {
+		int r = next_part(writer, offset, part);
+
+		if (r < 0)
+			return r;
+	}
+	move_to_page(writer, offset >> BF_PAGE_SHIFT & (BF_PART_PAGES - 1));
+	return 0;
 }
 
 static void put_row(struct table_writer *writer, uint64_t offset, uint32_t number)
