@@ -201,12 +201,14 @@ static int put_aside(struct collector *collector, bool is_last)
 
 static int finish(struct collector *collector, bool is_last)
 {
-	int r = 0;
+	if (collector->options.mode == PROFILE_WALL) {
+		int r = cpu_times_distribute(&collector->cpu_times, collector->profile);
 
-	if (collector->options.mode == PROFILE_WALL)
-		r = cpu_times_distribute(&collector->cpu_times, collector->profile);
+		if (r < 0)
+			return r;
+	}
 	set_time(collector);
-	return r < 0 ? r : put_aside(collector, is_last);
+	return put_aside(collector, is_last);
 }
 
 /* Adds the rows that were set aside for the window that is now open. */
@@ -214,15 +216,16 @@ static int add_later_rows(struct collector *collector)
 {
 	struct windows *windows = &collector->windows;
 	size_t n = windows->n_later;
-	int r = 0;
 
 	windows->n_later = 0;
-	for (size_t i = 0; r >= 0 && i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		const struct row row = windows->later[i];
+		int r = collector_add_row(collector, &row.key, &row.count);
 
-		r = collector_add_row(collector, &row.key, &row.count);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 static int begin_next(struct collector *collector)
@@ -231,13 +234,17 @@ static int begin_next(struct collector *collector)
 
 	if (r < 0)
 		return r;
-	r = closing_describe(collector);
 	locator_begin(&collector->locator, collector->profile);
 	cpu_times_done(&collector->cpu_times);
 	collector->windows.number = ++collector->windows.last;
 	collector->windows.begin_ns = windows_begin(&collector->windows, collector->windows.number);
-	r = r < 0 ? r : add_later_rows(collector);
-	return r < 0 ? r : collector_tidy(collector);
+	r = closing_describe(collector);
+	if (r < 0)
+		return r;
+	r = add_later_rows(collector);
+	if (r < 0)
+		return r;
+	return collector_tidy(collector);
 }
 
 static int after_blocked_step(struct collector *collector, const char *bytes, size_t n)
@@ -278,14 +285,9 @@ static int read_all_rows(struct collector *collector)
 {
 	int r = collector_read_rows(collector);
 
-	return r < 0 ? r : collector_read_rows(collector);
-}
-
-static uint64_t window_now(const struct collector *collector)
-{
-	uint64_t now = monotonic_ns(), end = collector->skel->bss->control.window_end;
-
-	return windows_at(&collector->windows, now < end ? now : end - 1);
+	if (r < 0)
+		return r;
+	return collector_read_rows(collector);
 }
 
 static int visit_threads_at(struct collector *collector, uint64_t number)
@@ -326,16 +328,28 @@ void closing_adjust_clock(struct collector *collector)
  */
 int closing_close_before(struct collector *collector, uint64_t number)
 {
+	bool offcpu = collector->options.mode != PROFILE_ONCPU;
 	int r = visit_threads_at(collector, number);
 
-	if (r >= 0 && collector->options.mode != PROFILE_ONCPU && window_now(collector) > number)
-		r = visit_threads_at(collector, window_now(collector));
-	r = r < 0 ? r : read_all_rows(collector);
-	r = r < 0 ? r : finish(collector, false);
-	r = r < 0 ? r : begin_next(collector);
-	if (r >= 0 && collector->options.mode != PROFILE_ONCPU)
+	if (r < 0)
+		return r;
+	if (offcpu && collector_window_now(collector) > number) {
+		r = visit_threads_at(collector, collector_window_now(collector));
+		if (r < 0)
+			return r;
+	}
+	r = read_all_rows(collector);
+	if (r < 0)
+		return r;
+	r = finish(collector, false);
+	if (r < 0)
+		return r;
+	r = begin_next(collector);
+	if (r < 0)
+		return r;
+	if (offcpu)
 		adjust_window(collector);
-	return r;
+	return 0;
 }
 
 /* The kernel frees threads that have ended after a grace period, and only then they count in full.
@@ -353,15 +367,21 @@ int closing_close_last(struct collector *collector)
 	window_close_last(&collector->skel->bss->control, collector->windows.last);
 	wait_for_the_ended(collector);
 	r = visit_threads(collector);
-	r = r < 0 ? r : read_all_rows(collector);
-	return r < 0 ? r : finish(collector, true);
+	if (r < 0)
+		return r;
+	r = read_all_rows(collector);
+	if (r < 0)
+		return r;
+	return finish(collector, true);
 }
 
 int collect_take(struct collector *collector, struct collect_window *ret, struct failure *failure)
 {
 	int r = windows_take(&collector->windows, ret);
 
-	return r < 0 ? failure_set(failure, r, "cannot finish a window: %s", strerror(-r)) : r;
+	if (r < 0)
+		return failure_set(failure, r, "cannot finish a window: %s", strerror(-r));
+	return r;
 }
 
 void collect_window_done(struct collect_window *window)

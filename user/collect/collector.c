@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "collect/collector.h"
 
-#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -54,6 +53,16 @@ static int note_stack(struct collector *collector, uint64_t id, uint64_t process
 	return code_names_note(&collector->code_names, &stack);
 }
 
+static int on_stack(struct collector *collector, const struct bf_stack_event *stack)
+{
+	int r = raw_stacks_add(&collector->stacks, stack->id, stack->time, stack->frames, stack->n,
+			       stack->end);
+
+	if (r < 0 || !stack->pid)
+		return r;
+	return note_stack(collector, stack->id, stack->process_start, stack->pid, stack->exec_id);
+}
+
 static int on_event(void *context, void *data, size_t size)
 {
 	struct collector *collector = context;
@@ -61,13 +70,7 @@ static int on_event(void *context, void *data, size_t size)
 	int r = 0;
 
 	switch (stack->type) {
-	case BF_EVENT_STACK:
-		r = raw_stacks_add(&collector->stacks, stack->id, stack->time, stack->frames,
-				   stack->n, stack->end);
-		if (r >= 0 && stack->pid)
-			r = note_stack(collector, stack->id, stack->process_start, stack->pid,
-				       stack->exec_id);
-		break;
+	case BF_EVENT_STACK: r = on_stack(collector, stack); break;
 	case BF_EVENT_SNAPSHOT: r = timeline_add_snapshot(&collector->timeline, data); break;
 	case BF_EVENT_WAKER: r = wakers_add(&collector->wakers, data); break;
 	case BF_EVENT_WAKERS: r = wakers_add_chain(&collector->wakers, data); break;
@@ -92,9 +95,9 @@ static int on_snapshot(void *context, const struct bf_snapshot_event *event)
 	struct collector *collector = context;
 	int r = unwinder_walk(&collector->unwinder, event);
 
-	return r < 0 ? r
-		     : note_stack(collector, event->id, event->process_start, event->pid,
-				  event->exec_id);
+	if (r < 0)
+		return r;
+	return note_stack(collector, event->id, event->process_start, event->pid, event->exec_id);
 }
 
 static int read_names_of(struct collector *collector, const struct unread_stack *unread)
@@ -107,9 +110,10 @@ static int read_names_of(struct collector *collector, const struct unread_stack 
 		return r;
 	r = processes_see(&collector->processes, unread->pid, unread->process_start,
 			  unread->exec_id, &process);
-	return r < 0 ? r
-		     : code_names_read(&collector->code_names, process,
-				       raw_stacks_addresses(&collector->stacks, &frames), frames.n);
+	if (r < 0)
+		return r;
+	return code_names_read(&collector->code_names, process,
+			       raw_stacks_addresses(&collector->stacks, &frames), frames.n);
 }
 
 /* A process whose fork or exec is not applied yet would be taken for another. */
@@ -117,16 +121,20 @@ static int read_names(struct collector *collector)
 {
 	struct code_names *names = &collector->code_names;
 	size_t n = names->n_unread;
-	int r = 0;
 
 	names->n_unread = 0;
-	for (size_t i = 0; r >= 0 && i < n; i++) {
-		if (timeline_awaits_image(&collector->timeline, names->unread[i].pid))
+	for (size_t i = 0; i < n; i++) {
+		int r;
+
+		if (timeline_awaits_image(&collector->timeline, names->unread[i].pid)) {
 			names->unread[names->n_unread++] = names->unread[i];
-		else
-			r = read_names_of(collector, &names->unread[i]);
+			continue;
+		}
+		r = read_names_of(collector, &names->unread[i]);
+		if (r < 0)
+			return r;
 	}
-	return r < 0 ? r : 0;
+	return 0;
 }
 
 /* Reads the records before the BPF events: a fork is then known before any record of the child. */
@@ -137,7 +145,9 @@ static int read_rings(struct collector *collector)
 	if (r < 0)
 		return r;
 	r = ring_buffer__consume(collector->events);
-	return r < 0 ? r : collector->event_error;
+	if (r < 0)
+		return r;
+	return collector->event_error;
 }
 
 /* Building a table takes long, and the rings must not overflow meanwhile. Their contents wait. */
@@ -189,18 +199,25 @@ static int apply_until(struct collector *collector, uint64_t until)
 	if (monotonic_ns() < until + SETTLE_NS)
 		sleep_until_ns(until + SETTLE_NS);
 	r = read_rings(collector);
+	if (r < 0)
+		return r;
 	n_snapshots = collector->timeline.n_snapshots;
-	r = r < 0 ? r
-		  : timeline_apply(&collector->timeline, &collector->processes, until, on_snapshot,
-				   collector);
-	r = r < 0 ? r : read_names(collector);
-	r = r < 0 ? r : unwinder_sync(&collector->unwinder);
+	r = timeline_apply(&collector->timeline, &collector->processes, until, on_snapshot,
+			   collector);
+	if (r < 0)
+		return r;
+	r = read_names(collector);
+	if (r < 0)
+		return r;
+	r = unwinder_sync(&collector->unwinder);
+	if (r < 0)
+		return r;
 	/* An unknown one is worth another attempt. */
 	if (n_snapshots) {
 		__atomic_store_n(&control->answers, control->answers + 1, __ATOMIC_RELAXED);
 		collector->answered_ns = monotonic_ns();
 	}
-	return r;
+	return 0;
 }
 
 /*
@@ -276,13 +293,22 @@ int collector_read_rows(struct collector *collector)
 
 	drain_flip(drain);
 	r = unwinder_reclaim(&collector->unwinder);
-	r = r < 0 ? r : apply_until(collector, monotonic_ns());
-	r = r < 0 ? r : drain_read(drain, &n);
-	for (uint32_t i = 0; r >= 0 && i < n; i++)
+	if (r < 0)
+		return r;
+	r = apply_until(collector, monotonic_ns());
+	if (r < 0)
+		return r;
+	r = drain_read(drain, &n);
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < n; i++) {
 		r = collector_add_row(collector, &drain->keys[i], &drain->counts[i]);
+		if (r < 0)
+			return r;
+	}
 	collector->last_drain_ns = monotonic_ns();
 	collector->n_drains++;
-	return r < 0 ? r : drain_seen_stacks(drain, false);
+	return drain_seen_stacks(drain, false);
 }
 
 /* Arrays are up to twice as long as their contents: the carried part, and as much again. */
@@ -316,15 +342,21 @@ int collector_tidy(struct collector *collector)
 
 	jit_files_retry(&collector->processes.jit_files);
 	r = processes_sweep(&collector->processes);
-	r = r < 0 ? r : timeline_catch_up(&collector->timeline, &collector->processes);
-	return r < 0 ? r : age(collector);
+	if (r < 0)
+		return r;
+	r = timeline_catch_up(&collector->timeline, &collector->processes);
+	if (r < 0)
+		return r;
+	return age(collector);
 }
 
 static int drain_rows(struct collector *collector)
 {
 	int r = collector_read_rows(collector);
 
-	return r < 0 ? r : collector_tidy(collector);
+	if (r < 0)
+		return r;
+	return collector_tidy(collector);
 }
 
 /* A timer for the boundaries of windows. */
@@ -411,13 +443,56 @@ static int check_proc(struct failure *failure)
 	return failure_fix(failure, -ENOENT, "mount -t proc proc /proc");
 }
 
+static int open_all(struct collector *collector, const struct collect_options *options,
+		    struct failure *failure)
+{
+	int r = events_find(&collector->sampled, options, failure);
+
+	if (r < 0)
+		return r;
+	r = load_profiler(options, &collector->loaded, failure);
+	if (r < 0)
+		return r;
+	collector->skel = collector->loaded.skel;
+	r = events_attach(&collector->sampled, options, collector->skel, failure);
+	if (r < 0)
+		return r;
+	r = open_rings(collector, failure);
+	if (r < 0)
+		return r;
+	r = sampler_start(&collector->sampler, collector->sampled.sampled,
+			  collector->sampled.n_sampled, failure);
+	if (r < 0)
+		return r;
+	r = open_timer(collector);
+	if (r < 0)
+		return r;
+	r = profile_new(options->mode, &collector->profile);
+	if (r < 0)
+		return r;
+	r = closing_describe(collector);
+	if (r < 0)
+		return r;
+	r = drain_init(&collector->drain, collector->skel);
+	if (r < 0)
+		return r;
+	r = period_init(&collector->period, collector->skel, options->offcpu_period_ns);
+	if (r < 0)
+		return r;
+	return unwinder_init(&collector->unwinder, collector->skel, &collector->processes,
+			     &collector->stacks, options->no_user ? 0 : options->unwind_memory,
+			     yield, collector);
+}
+
 int collect_open(const struct collect_options *options, struct collector **ret,
 		 struct failure *failure)
 {
 	struct collector *collector;
 	int r = check_proc(failure);
 
-	r = r < 0 ? r : targets_check(options, failure);
+	if (r < 0)
+		return r;
+	r = targets_check(options, failure);
 	if (r < 0)
 		return r;
 	collector = calloc(1, sizeof *collector);
@@ -425,28 +500,9 @@ int collect_open(const struct collect_options *options, struct collector **ret,
 		return -ENOMEM;
 	collector->options = *options;
 	collector->epoll_fd = collector->timer_fd = -1;
-	go_first(collector);
-	r = events_find(&collector->sampled, options, failure);
-	r = r < 0 ? r : load_profiler(options, &collector->loaded, failure);
-	collector->skel = collector->loaded.skel;
-	r = r < 0 ? r : events_attach(&collector->sampled, options, collector->skel, failure);
-	r = r < 0 ? r : open_rings(collector, failure);
-	r = r < 0 ? r
-		  : sampler_start(&collector->sampler, collector->sampled.sampled,
-				  collector->sampled.n_sampled, failure);
-	r = r < 0 ? r : open_timer(collector);
 	processes_init(&collector->processes);
-	r = r < 0 ? r : profile_new(options->mode, &collector->profile);
-	r = r < 0 ? r : closing_describe(collector);
-	r = r < 0 ? r : drain_init(&collector->drain, collector->skel);
-	r = r < 0 ? r : period_init(&collector->period, collector->skel, options->offcpu_period_ns);
-	r = r < 0 ? r
-		  : unwinder_init(&collector->unwinder, collector->skel, &collector->processes,
-				  &collector->stacks, options->no_user ? 0 : options->unwind_memory,
-				  yield, collector);
-	collector->unwinder.tables.debug = options->debug;
-	collector->unwinder.tables.reader = options->reader;
-	collector->unwinder.tables.wait = wait_for_reader;
+	go_first(collector);
+	r = open_all(collector, options, failure);
 	if (r < 0) {
 		if (!failure->what[0])
 			failure_set(failure, r, "cannot start recording: %s", strerror(-r));
@@ -456,6 +512,9 @@ int collect_open(const struct collect_options *options, struct collector **ret,
 		collect_free(collector);
 		return r;
 	}
+	collector->unwinder.tables.debug = options->debug;
+	collector->unwinder.tables.reader = options->reader;
+	collector->unwinder.tables.wait = wait_for_reader;
 	collector->unwinder.no_runtimes = options->no_runtimes;
 	code_names_init(&collector->code_names, &collector->processes, &collector->unwinder.tables);
 	locator_init(&collector->locator, &collector->processes, &collector->stacks,
@@ -492,107 +551,6 @@ void collect_free(struct collector *collector)
 	free(collector);
 }
 
-struct bpf_program *collector_loaded_one(struct bpf_program *a, struct bpf_program *b)
-{
-	return bpf_program__autoload(a) ? a : b;
-}
-
-int collector_iterate(struct bpf_program *program,
-		      int (*fn)(struct collector *collector, const char *bytes, size_t n),
-		      struct collector *collector)
-{
-	_cleanup_close_ int fd = -1;
-	struct bpf_link *link = bpf_program__attach_iter(program, NULL);
-	char bytes[4096];
-	ssize_t n;
-	int r = 0;
-
-	if (!link)
-		return -errno;
-	fd = bpf_iter_create(bpf_link__fd(link));
-	if (fd < 0)
-		r = -errno;
-	while (r >= 0 && (n = read(fd, bytes, sizeof bytes)) != 0) {
-		if (n < 0 && errno != EAGAIN && errno != EINTR)
-			r = -errno;
-		if (n > 0)
-			r = fn(collector, bytes, n);
-	}
-	bpf_link__destroy(link);
-	return r;
-}
-
-/* BPF has found it to be a child of a target. */
-static bool is_followed(const struct collector *collector, uint32_t pid)
-{
-	int targets = bpf_map__fd(collector->skel->maps.target_pids);
-	uint8_t one;
-
-	return collector->options.n_pids && !collector->options.n_tids &&
-	       bpf_map_lookup_elem(targets, &pid, &one) == 0;
-}
-
-static int list_process(struct collector *collector, const struct bf_process_event *event)
-{
-	uint32_t process;
-	int r = processes_add(&collector->processes, event->pid, event->start, event->exec_id,
-			      &process);
-
-	if (r >= 0)
-		collector->processes.processes[process].listed_at = event->time;
-	return r;
-}
-
-static int on_process(struct collector *collector, const char *bytes, size_t n)
-{
-	for (; n >= sizeof(struct bf_process_event); n -= sizeof(struct bf_process_event)) {
-		struct bf_process_event event;
-		int r = 0;
-
-		memcpy(&event, bytes, sizeof event);
-		bytes += sizeof event;
-		if (targets_have_process(&collector->options, event.pid) ||
-		    is_followed(collector, event.pid))
-			r = list_process(collector, &event);
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
-/*
- * Reads the current mappings; later ones arrive as records, which already flow. Runs before the
- * window opens, so that no recorded process can have ended unread.
- */
-static int read_all_maps(struct collector *collector)
-{
-	for (size_t i = 0; i < collector->processes.pool.n; i++) {
-		int r = processes_read_maps(&collector->processes, i);
-
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
-/* For processes named by options, everything is ready when the window opens. */
-static int prepare_unwinding(struct collector *collector)
-{
-	if (collector->options.no_user)
-		return 0;
-	for (size_t i = 0; i < collector->processes.pool.n; i++) {
-		int r;
-
-		if (!targets_have_name(&collector->options, collector->processes.processes[i].pid))
-			continue;
-		r = unwinder_prepare(&collector->unwinder, i);
-
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
 /* Makes collect_fd() wake the caller at the next boundary. */
 static void ring_at_next(struct collector *collector)
 {
@@ -614,21 +572,9 @@ int collect_start(struct collector *collector, uint64_t duration_ns, struct fail
 
 	if (offcpu)
 		window_calibrate(control);
-	r = collector_iterate(
-		collector_loaded_one(collector->skel->progs.on_each_task_at_start,
-				     collector->skel->progs.on_each_task_at_start_stacks),
-		on_process, collector);
-
-	if (r < 0) {
-		failure_set(failure, r, "cannot list the tasks: %s", strerror(-r));
-		rights_explain_files(r, failure);
-		return r;
-	}
-	r = read_all_maps(collector);
-	if (r >= 0 && targets_are_named(&collector->options))
-		r = prepare_unwinding(collector);
+	r = collector_read_existing(collector, failure);
 	if (r < 0)
-		return failure_set(failure, r, "cannot read the mappings: %s", strerror(-r));
+		return r;
 	if (offcpu)
 		window_visit_cpus(&collector->sampler.online);
 	collector->begin.totals.taken_ns = offcpu ? stats_taken_ns(&collector->loaded) : 0;
@@ -662,8 +608,7 @@ uint64_t collect_patience_ns(const struct collector *collector)
 		       : STEP_NS;
 }
 
-/* The number of the window that is open now, by the clock. */
-static uint64_t window_now(const struct collector *collector)
+uint64_t collector_window_now(const struct collector *collector)
 {
 	uint64_t now = monotonic_ns(), end = collector->skel->bss->control.window_end;
 
@@ -680,7 +625,7 @@ int collect_cut(struct collector *collector, uint64_t moment_ns)
 
 	if (!windows->every_ns || moment_ns < now + LEAD_NS ||
 	    moment_ns < windows->begin_ns + MIN_CUT_NS ||
-	    window_now(collector) != windows->number ||
+	    collector_window_now(collector) != windows->number ||
 	    moment_ns + LEAD_NS > windows_begin(windows, windows->number + 1))
 		return -EAGAIN;
 	window_cut(&collector->skel->bss->control, moment_ns);
@@ -689,10 +634,10 @@ int collect_cut(struct collector *collector, uint64_t moment_ns)
 	return 0;
 }
 
-int collect_step(struct collector *collector, struct failure *failure)
+static int step(struct collector *collector)
 {
 	bool due = monotonic_ns() - collector->last_drain_ns >= DRAIN_PERIOD_NS;
-	uint64_t window = window_now(collector);
+	uint64_t window = collector_window_now(collector);
 	int r;
 
 	windows_forget_taken(&collector->windows);
@@ -704,8 +649,18 @@ int collect_step(struct collector *collector, struct failure *failure)
 	} else {
 		r = collector_read_events(collector);
 	}
-	r = r < 0 ? r : polling_step(collector);
-	r = r < 0 ? r : code_names_retry(&collector->code_names);
+	if (r < 0)
+		return r;
+	r = polling_step(collector);
+	if (r < 0)
+		return r;
+	return code_names_retry(&collector->code_names);
+}
+
+int collect_step(struct collector *collector, struct failure *failure)
+{
+	int r = step(collector);
+
 	if (r < 0)
 		return failure_set(failure, r, "cannot read from the kernel: %s", strerror(-r));
 	if (!collector->polling.is_on)
@@ -725,19 +680,28 @@ static void let_go(struct collector *collector)
 	collector->events = NULL;
 }
 
+static int close_all(struct collector *collector)
+{
+	uint64_t end = collector->skel->bss->control.window_end;
+	uint64_t last = windows_at(&collector->windows, end - 1);
+
+	if (last > collector->windows.number) {
+		int r = closing_close_before(collector, last);
+
+		if (r < 0)
+			return r;
+	}
+	return closing_close_last(collector);
+}
+
 int collect_stop(struct collector *collector, struct failure *failure)
 {
-	struct bf_control *control = &collector->skel->bss->control;
-	uint64_t last;
-	int r = 0;
+	int r;
 
 	sampler_let_tick(&collector->sampler);
 	windows_forget_taken(&collector->windows);
-	window_close(control, collector->options.mode != PROFILE_ONCPU);
-	last = windows_at(&collector->windows, control->window_end - 1);
-	if (last > collector->windows.number)
-		r = closing_close_before(collector, last);
-	r = r < 0 ? r : closing_close_last(collector);
+	window_close(&collector->skel->bss->control, collector->options.mode != PROFILE_ONCPU);
+	r = close_all(collector);
 	let_go(collector);
 	go_with_the_rest(collector);
 	if (collector->options.log)

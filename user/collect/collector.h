@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * collector: shared by collector.c (how it starts, steps and stops), closing.c (how a window becomes
- * a profile that can be taken) and polling.c (how threads are looked at).
+ * collector: shared by collector.c (how it starts, steps and stops), tasks.c (how it goes through
+ * all tasks), closing.c (how a window becomes a profile that can be taken) and polling.c (how
+ * threads are looked at).
  */
 #ifndef COLLECT_COLLECTOR_H
 #define COLLECT_COLLECTOR_H
@@ -69,6 +70,12 @@ int collector_iterate(struct bpf_program *program,
 		      int (*fn)(struct collector *collector, const char *bytes, size_t n),
 		      struct collector *collector);
 
+/*
+ * Enters the processes to record that exist, with their mappings; those that options name can be
+ * unwound at once.
+ */
+int collector_read_existing(struct collector *collector, struct failure *failure);
+
 /* Has the iterator visit all threads, as they were at control.close_at. */
 int collector_visit_threads(struct collector *collector);
 
@@ -84,6 +91,9 @@ int collector_add_row(struct collector *collector, const struct bf_count_key *ke
 
 /* Call after reading rows: cleans up caches and ended processes. */
 int collector_tidy(struct collector *collector);
+
+/* The number of the window that is open now, by the clock. */
+uint64_t collector_window_now(const struct collector *collector);
 
 /* Begins to look at threads, or ends. Errors: as of collect_poll(). */
 int polling_set(struct collector *collector, bool on);
