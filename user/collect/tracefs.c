@@ -108,7 +108,7 @@ static int list_folders(int fd, int (*fn)(void *context, int fd, const char *nam
 	return r;
 }
 
-struct listing {
+struct tracepoint_visitor {
 	tracepoint_fn fn;
 	void *context;
 	const char *category;
@@ -116,24 +116,28 @@ struct listing {
 
 static int list_name(void *context, int fd, const char *name)
 {
-	const struct listing *listing = context;
+	const struct tracepoint_visitor *visitor = context;
 
-	return listing->fn(listing->context, listing->category, name);
+	return visitor->fn(visitor->context, visitor->category, name);
 }
 
 static int list_category(void *context, int fd, const char *name)
 {
-	struct listing *listing = context;
+	struct tracepoint_visitor *visitor = context;
 	int category = openat(fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	listing->category = name;
-	return category < 0 ? 0 : list_folders(category, list_name, context);
+	if (category < 0)
+		return 0;
+	visitor->category = name;
+	return list_folders(category, list_name, visitor);
 }
 
 int tracefs_list(int events_fd, tracepoint_fn fn, void *context)
 {
-	struct listing listing = {.fn = fn, .context = context};
+	struct tracepoint_visitor visitor = {.fn = fn, .context = context};
 	int fd = openat(events_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	return fd < 0 ? -errno : list_folders(fd, list_category, &listing);
+	if (fd < 0)
+		return -errno;
+	return list_folders(fd, list_category, &visitor);
 }
