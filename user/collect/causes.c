@@ -334,16 +334,6 @@ static int apply_to_waker(struct causes *causes, struct profile_waker *waker)
 	return 0;
 }
 
-static int apply_to_wakers(struct causes *causes)
-{
-	struct profile *profile = causes->profile;
-	int r = 0;
-
-	for (size_t i = 1; i < profile->n_wakers && r == 0; i++)
-		r = apply_to_waker(causes, &profile->wakers[i]);
-	return r;
-}
-
 static int prepare(struct causes *causes)
 {
 	const struct profile *profile = causes->profile;
@@ -361,20 +351,33 @@ static int prepare(struct causes *causes)
 	return causes->verdicts ? 0 : -ENOMEM;
 }
 
-int causes_apply(struct profile *profile, bool has_children)
+static int apply(struct causes *causes)
 {
-	struct causes causes = {.profile = profile, .has_children = has_children};
-	int r = prepare(&causes);
+	struct profile *profile = causes->profile;
+	int r = prepare(causes);
 
-	for (size_t i = 0; i < profile->n_samples && r == 0; i++) {
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < profile->n_samples; i++) {
 		struct profile_sample *sample = &profile->samples[i];
 
 		if (sample->reason == REASON_SLEEP || sample->reason == REASON_DISK ||
 		    sample->reason == REASON_TIMER)
-			apply_to_sample(&causes, sample);
+			apply_to_sample(causes, sample);
 	}
-	if (r == 0)
-		r = apply_to_wakers(&causes);
+	for (size_t i = 1; i < profile->n_wakers; i++) {
+		r = apply_to_waker(causes, &profile->wakers[i]);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int causes_apply(struct profile *profile, bool has_children)
+{
+	struct causes causes = {.profile = profile, .has_children = has_children};
+	int r = apply(&causes);
+
 	for (int kind = 0; kind < N_RULES; kind++) {
 		rulebook_done(&causes.books[kind]);
 		free(causes.rules[kind]);

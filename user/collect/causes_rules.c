@@ -239,7 +239,9 @@ static int compare_texts(const char *a, size_t a_length, const char *b, size_t b
 {
 	int order = memcmp(a, b, a_length < b_length ? a_length : b_length);
 
-	return order ? order : (a_length > b_length) - (a_length < b_length);
+	if (order)
+		return order;
+	return (a_length > b_length) - (a_length < b_length);
 }
 
 /* Names without a * first, then alphabetically. */
@@ -248,7 +250,9 @@ static int compare_patterns(const void *a, const void *b)
 	const struct pattern *left = a, *right = b;
 	int order = has_star(left) - has_star(right);
 
-	return order ? order : compare_texts(left->text, left->length, right->text, right->length);
+	if (order)
+		return order;
+	return compare_texts(left->text, left->length, right->text, right->length);
 }
 
 static int compare_name(const void *key, const void *item)

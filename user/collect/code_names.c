@@ -111,15 +111,18 @@ static int add(struct code_names *names, struct code_name *name, const struct co
 	struct code_generation *now = &names->now;
 	int r = array_reserve(now->items, now->capacity, now->n, 1);
 
-	r = r < 0 ? r : table_add(&now->by_code, name_hash(name), now->n);
-	if (r < 0) {
-		name_done(name);
-		return r;
-	}
+	if (r < 0)
+		goto failed;
+	r = table_add(&now->by_code, name_hash(name), now->n);
+	if (r < 0)
+		goto failed;
 	now->bytes += bytes_of(name);
 	now->items[now->n] = *name;
 	*ret = &now->items[now->n++];
 	return 0;
+failed:
+	name_done(name);
+	return r;
 }
 
 static int copy_inlined(const struct code_name *from, struct code_name *to)
@@ -197,8 +200,8 @@ static uint32_t kind_of(uint64_t word)
 static int describe(struct code_names *names, struct process *process,
 		    const uint64_t words[static 2], struct code_name *to)
 {
-	struct process_memory reading;
-	struct runtime_memory memory = process_memory(&names->processes->files, process, &reading);
+	struct process_memory source;
+	struct runtime_memory memory = process_memory(&names->processes->files, process, &source);
 	const struct runtime_frame frame = {to->code, kind_of(words[0]), words[1], to->check};
 	struct found_runtime found;
 	struct runtime_code *code;
@@ -207,11 +210,14 @@ static int describe(struct code_names *names, struct process *process,
 	if (process_runtime_of(names->tables, process, words[0], &found)) {
 		memory.bias = found.bias;
 		r = keep_facts(names, found.facts, &to->facts);
+		if (r < 0)
+			return r;
 	}
-	if (r == 0 && !process->pushed) /* it has said more than BPF knows */
+	if (!process->pushed) { /* it has said more than BPF knows */
 		r = processes_note_change(names->processes, process - names->processes->processes);
-	if (r < 0)
-		return r;
+		if (r < 0)
+			return r;
+	}
 	if (!to->facts || process->ended || names->now.n >= MOST_NAMES ||
 	    names->now.bytes >= MOST_BYTES)
 		return 0;
@@ -352,7 +358,9 @@ static int retry(struct code_names *names, const struct nameless_code *code)
 	if (!found || found->is_known || found->reads >= MOST_AGAIN)
 		return 0;
 	r = read_again(names, process, code->words, found);
-	return r < 0 ? r : !found->is_known;
+	if (r < 0)
+		return r;
+	return !found->is_known;
 }
 
 int code_names_retry(struct code_names *names)
@@ -360,13 +368,15 @@ int code_names_retry(struct code_names *names)
 	size_t n = names->n_again < AGAIN_AT_ONCE ? names->n_again : AGAIN_AT_ONCE, kept = 0;
 	struct nameless_code stay[AGAIN_AT_ONCE];
 	uint64_t now = monotonic_ns();
-	int r = 0;
 
 	if (!n || now - names->retried_ns < RETRY_NS)
 		return 0;
 	names->retried_ns = now;
-	for (size_t i = 0; r >= 0 && i < n; i++) {
-		r = retry(names, &names->again[i]);
+	for (size_t i = 0; i < n; i++) {
+		int r = retry(names, &names->again[i]);
+
+		if (r < 0)
+			return r;
 		if (r > 0)
 			stay[kept++] = names->again[i];
 	}
@@ -375,20 +385,22 @@ int code_names_retry(struct code_names *names)
 	memmove(names->again, names->again + n, names->n_again * sizeof *names->again);
 	memcpy(names->again + names->n_again, stay, kept * sizeof *stay);
 	names->n_again += kept;
-	return r < 0 ? r : 0;
+	return 0;
 }
 
 int code_names_read(struct code_names *names, uint32_t process, const uint64_t *words, uint32_t n)
 {
 	const struct code_name *name;
-	int r = 0;
 
-	for (uint32_t i = 0; i < n && r == 0; i++)
-		if (words[i] & BF_FRAME_RUNTIME && i + 1 < n) {
-			r = code_names_find(names, process, words + i, &name);
+	for (uint32_t i = 0; i + 1 < n; i++)
+		if (words[i] & BF_FRAME_RUNTIME) {
+			int r = code_names_find(names, process, words + i, &name);
+
+			if (r < 0)
+				return r;
 			i++;
 		}
-	return r;
+	return 0;
 }
 
 /* --- stacks that arrived --- */

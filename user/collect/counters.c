@@ -190,12 +190,13 @@ static int add_term(const char *pmu, char *term, bool by_name, struct counter *c
 static int add_terms(const char *pmu, char *terms, bool by_name, struct counter *counter,
 		     struct failure *failure)
 {
-	int r = 0;
+	for (char *rest = terms, *term; (term = strsep(&rest, ","));) {
+		int r = *term ? add_term(pmu, term, by_name, counter, failure) : 0;
 
-	for (char *rest = terms, *term; r == 0 && (term = strsep(&rest, ","));)
-		if (*term)
-			r = add_term(pmu, term, by_name, counter, failure);
-	return r;
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 /* `pmu/terms/` */

@@ -107,7 +107,9 @@ static int compare_kin(const struct share *a, const struct share *b)
 	uint64_t x = a->runtime->executable, y = b->runtime->executable;
 	int r = memcmp(a->runtime->comm, b->runtime->comm, sizeof a->runtime->comm);
 
-	return r ? r : (x > y) - (x < y);
+	if (r)
+		return r;
+	return (x > y) - (x < y);
 }
 
 /* Groups of a kind, in the order of the samples or CPU times. */
@@ -116,8 +118,11 @@ static int compare_shares(const void *a, const void *b)
 	const struct share *x = a, *y = b;
 	int r = compare_kin(x, y);
 
-	r = r ? r : (x->sample > y->sample) - (x->sample < y->sample);
-	return r ? r : (x->runtime > y->runtime) - (x->runtime < y->runtime);
+	if (r)
+		return r;
+	if (x->sample != y->sample)
+		return x->sample > y->sample ? 1 : -1;
+	return (x->runtime > y->runtime) - (x->runtime < y->runtime);
 }
 
 static int add_unsampled(const struct cpu_time *runtime, uint32_t stack, struct profile *profile)
@@ -132,7 +137,9 @@ static int add_unsampled(const struct cpu_time *runtime, uint32_t stack, struct 
 	int r = strings_add_bytes(&profile->strings, runtime->comm,
 				  strnlen(runtime->comm, sizeof runtime->comm), &sample.comm);
 
-	return r < 0 ? r : profile_add_sample(profile, &sample);
+	if (r < 0)
+		return r;
+	return profile_add_sample(profile, &sample);
 }
 
 /* How many of the first @n are of the kind of @one. */
@@ -154,14 +161,14 @@ static int lend_stacks(const struct share *threads, size_t n, const struct share
 {
 	double time = 0, samples = 0, at = 0, lent = 0;
 	size_t lender = 0;
-	int r = 0;
 
 	for (size_t i = 0; i < n; i++)
 		time += threads[i].runtime->nanoseconds;
 	for (size_t i = 0; i < n_lenders; i++)
 		samples += profile->samples[lenders[i].sample].count;
-	for (size_t i = 0; r >= 0 && i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		double half = threads[i].runtime->nanoseconds / 2.0 / time * samples;
+		int r;
 
 		at += half;
 		while (lender + 1 < n_lenders &&
@@ -169,9 +176,11 @@ static int lend_stacks(const struct share *threads, size_t n, const struct share
 			lent += profile->samples[lenders[lender++].sample].count;
 		r = add_unsampled(threads[i].runtime,
 				  profile->samples[lenders[lender].sample].stack, profile);
+		if (r < 0)
+			return r;
 		at += half;
 	}
-	return r;
+	return 0;
 }
 
 static int add_bare(const struct share *threads, size_t n, struct profile *profile)
@@ -179,9 +188,14 @@ static int add_bare(const struct share *threads, size_t n, struct profile *profi
 	uint32_t no_location = 0, stack;
 	int r = profile_add_stack(profile, &no_location, 0, STACK_UNSAMPLED, &stack);
 
-	for (size_t i = 0; r >= 0 && i < n; i++)
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n; i++) {
 		r = add_unsampled(threads[i].runtime, stack, profile);
-	return r;
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 /* Gives @threads, which were never sampled, stacks of their kin among @lenders. Both are sorted. */
@@ -189,9 +203,9 @@ static int distribute_rest(const struct shares *threads, const struct shares *le
 			   struct profile *profile)
 {
 	size_t i = 0, k = 0, n, n_lenders;
-	int r = 0;
+	int r;
 
-	for (; r >= 0 && i < threads->n; i += n) {
+	for (; i < threads->n; i += n) {
 		const struct share *thread = &threads->items[i];
 
 		while (k < lenders->n && compare_kin(&lenders->items[k], thread) < 0)
@@ -200,8 +214,10 @@ static int distribute_rest(const struct shares *threads, const struct shares *le
 		n_lenders = n_kin(thread, &lenders->items[k], lenders->n - k);
 		r = n_lenders ? lend_stacks(thread, n, &lenders->items[k], n_lenders, profile)
 			      : add_bare(thread, n, profile);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 int cpu_times_distribute(struct cpu_times *cpu_times, struct profile *profile)
@@ -223,5 +239,5 @@ int cpu_times_distribute(struct cpu_times *cpu_times, struct profile *profile)
 	}
 	free(threads.items);
 	free(lenders.items);
-	return r < 0 ? r : 0;
+	return r;
 }

@@ -55,7 +55,6 @@ static int consider(struct search *search, const Elf64_Sym *symbol, uint32_t str
 	uint8_t type = ELF64_ST_TYPE(symbol->st_info);
 	struct event_place place = {};
 	char name[NAME_SIZE];
-	int r;
 
 	if (symbol->st_shndx == SHN_UNDEF || (type != STT_FUNC && type != STT_GNU_IFUNC) ||
 	    elf_file_string(search->symbols, strings, symbol->st_name, name, sizeof name) < 0)
@@ -69,8 +68,9 @@ static int consider(struct search *search, const Elf64_Sym *symbol, uint32_t str
 		search->is_chosen_late = true;
 		return 0;
 	}
-	r = elf_functions_offset(search->file, symbol->st_value, &place.offset);
-	return r < 0 ? 0 : add_place(search->places, place);
+	if (elf_functions_offset(search->file, symbol->st_value, &place.offset) < 0)
+		return 0;
+	return add_place(search->places, place);
 }
 
 static void widen(const Elf32_Sym *from, Elf64_Sym *to)
@@ -96,13 +96,15 @@ static int search_table(struct search *search, const Elf64_Shdr *table)
 		int r = elf_file_read(search->symbols, table->sh_offset + i * size, read,
 				      some * size);
 
-		for (size_t k = 0; k < some && r == 0; k++) {
+		if (r < 0)
+			return r;
+		for (size_t k = 0; k < some; k++) {
 			if (is_32)
 				widen((const Elf32_Sym *)read + k, &wide);
 			r = consider(search, is_32 ? &wide : &read[k], table->sh_link);
+			if (r < 0)
+				return r;
 		}
-		if (r < 0)
-			return r;
 	}
 	return 0;
 }
@@ -111,17 +113,20 @@ int elf_functions_find(struct elf_file *file, struct elf_file *symbols, const ch
 		       struct event_places *ret, struct nearest *nearest)
 {
 	struct search search = {file, symbols, name, ret, nearest, false};
-	int r = 0;
 
-	for (size_t i = 0; i < symbols->n_sections && r == 0; i++) {
+	for (size_t i = 0; i < symbols->n_sections; i++) {
 		const Elf64_Shdr *section = &symbols->sections[i];
+		int r;
 
-		if (section->sh_type == SHT_SYMTAB || section->sh_type == SHT_DYNSYM)
-			r = search_table(&search, section);
+		if (section->sh_type != SHT_SYMTAB && section->sh_type != SHT_DYNSYM)
+			continue;
+		r = search_table(&search, section);
+		if (r < 0)
+			return r;
 	}
-	if (r == 0 && search.is_chosen_late) /* a function beside it is an old version */
+	if (search.is_chosen_late) /* a function beside it is an old version */
 		return -ENOTSUP;
-	return r < 0 || ret->n ? r : -ENOENT;
+	return ret->n ? 0 : -ENOENT;
 }
 
 /* USDT */
@@ -177,9 +182,7 @@ static bool read_note(const struct elf_file *file, const uint8_t *note, size_t n
 static int list_notes(const struct elf_file *file, const uint8_t *bytes, size_t size, uint64_t base,
 		      usdt_fn fn, void *context)
 {
-	int r = 0;
-
-	while (r == 0 && size >= sizeof(Elf64_Nhdr)) {
+	while (size >= sizeof(Elf64_Nhdr)) {
 		Elf64_Nhdr header; /* the same in both classes */
 		uint64_t name, all;
 		struct usdt_probe probe;
@@ -191,12 +194,16 @@ static int list_notes(const struct elf_file *file, const uint8_t *bytes, size_t 
 			break;
 		if (header.n_type == NOTE_TYPE && header.n_namesz == 8 &&
 		    memcmp(bytes + sizeof header, "stapsdt", 8) == 0 &&
-		    read_note(file, bytes + name, header.n_descsz, base, &probe))
-			r = fn(context, &probe);
+		    read_note(file, bytes + name, header.n_descsz, base, &probe)) {
+			int r = fn(context, &probe);
+
+			if (r != 0)
+				return r;
+		}
 		bytes += all;
 		size -= all;
 	}
-	return r;
+	return 0;
 }
 
 int usdt_list(struct elf_file *file, usdt_fn fn, void *context)
@@ -214,7 +221,7 @@ int usdt_list(struct elf_file *file, usdt_fn fn, void *context)
 	if (!bytes)
 		return -ENOMEM;
 	r = elf_file_read(file, notes->sh_offset, bytes, notes->sh_size);
-	return r < 0 ? r
-		     : list_notes(file, bytes, notes->sh_size, base ? base->sh_addr : 0, fn,
-				  context);
+	if (r < 0)
+		return r;
+	return list_notes(file, bytes, notes->sh_size, base ? base->sh_addr : 0, fn, context);
 }

@@ -146,7 +146,9 @@ static int take_probe(struct event_request *request, const char *rest)
 		return r < 0 ? r : -EINVAL;
 	if (request->kind == EVENT_USDT)
 		r = take_part(&rest, &request->group);
-	r = r < 0 ? r : copy(rest, strlen(rest), &request->target);
+	if (r < 0)
+		return r;
+	r = copy(rest, strlen(rest), &request->target);
 	if (r < 0)
 		return r;
 	if (request->kind != EVENT_USDT && !take_offset(request))
@@ -193,13 +195,15 @@ int event_parse(const char *text, struct event_request *ret, struct failure *fai
 	struct event_request request = {};
 	int r = copy(text, strlen(text), &request.name);
 
-	r = r < 0 ? r : take_period(request.name, &request.period);
-	if (r == -EINVAL) {
+	if (r < 0)
+		return r;
+	r = take_period(request.name, &request.period);
+	if (r < 0) {
 		event_request_done(&request);
 		return failure_set(failure, r, "-e %s: PERIOD is a number from 1 to 2^63 - 1",
 				   text);
 	}
-	r = r < 0 ? r : take_parts(&request);
+	r = take_parts(&request);
 	if (r < 0) {
 		enum event_kind kind = request.kind;
 

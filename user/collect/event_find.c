@@ -138,8 +138,10 @@ static int find_tracepoint(struct event *event, struct failure *failure)
 	char name[256];
 	int r = tracefs_open(&events_fd, &is_private);
 
-	r = r < 0 ? r : tracefs_tracepoint(events_fd, request->group, request->target, &id);
-	if (events_fd >= 0 && (r == -ENOENT || r == -ENOTDIR)) {
+	if (r < 0)
+		return refuse_tracefs(request, r, failure);
+	r = tracefs_tracepoint(events_fd, request->group, request->target, &id);
+	if (r == -ENOENT || r == -ENOTDIR) {
 		snprintf(name, sizeof name, "%s:%s", request->group, request->target);
 		nearest = (struct nearest){.wanted = name};
 		tracefs_list(events_fd, offer_tracepoint, &nearest);
@@ -204,9 +206,11 @@ static int find_places(struct event *event, struct reader *reader, struct failur
 	else
 		r = probe_job_functions(reader, event->file.fd, request->target, event->places,
 					&nearest);
-	for (size_t i = 0; r == 0 && i < event->places->n; i++)
+	if (r < 0)
+		return refuse_file(event, r, &nearest, failure);
+	for (size_t i = 0; i < event->places->n; i++)
 		event->places->items[i].offset += request->offset;
-	return r < 0 ? refuse_file(event, r, &nearest, failure) : 0;
+	return 0;
 }
 
 /* The bit in a perf event's config that makes it a return probe. */
@@ -237,12 +241,14 @@ static int find_probe(struct event *event, uint32_t pid, struct reader *reader,
 		failure_set(failure, -ENODEV, "-e %s: this kernel has no uprobes", request->name);
 		return failure_fix(failure, -ENODEV, "it needs CONFIG_UPROBE_EVENTS");
 	}
-	if (r == 0 && !probe_file_runs_here(event->file.fd))
+	if (r < 0)
+		return r;
+	if (!probe_file_runs_here(event->file.fd))
 		return failure_set(failure, -ENOEXEC,
 				   "-e %s: %s is made for another machine: nothing here runs it",
 				   request->name, event->file.path);
 	event->places = calloc(1, sizeof *event->places);
-	if (r < 0 || !event->places)
+	if (!event->places)
 		return -ENOMEM;
 	event->counter = (struct counter){
 		.type = type,

@@ -51,9 +51,10 @@ static int add_form(struct event_list *list, enum listed_kind kind, const char *
 {
 	int r = add_event(list, kind, strdup(form), NULL, help);
 
-	if (r == 0)
-		list->items[list->n - 1].is_form = true;
-	return r;
+	if (r < 0)
+		return r;
+	list->items[list->n - 1].is_form = true;
+	return 0;
 }
 
 static enum listed_kind counter_kind(const struct counter_row *row)
@@ -80,24 +81,25 @@ static void miss_counter(struct event_list *list, enum listed_kind kind, int err
 static int add_counters(struct event_list *list)
 {
 	bool has[N_LISTED_KINDS] = {};
-	int r = 0;
 
-	for (const struct counter_row *row = counter_rows; row->name && r == 0; row++) {
+	for (const struct counter_row *row = counter_rows; row->name; row++) {
 		const struct counter counter = {.type = row->type, .config = row->config};
 		enum listed_kind kind = counter_kind(row);
-		int error = counter_try(&counter);
+		int r = counter_try(&counter);
 
-		if (error < 0) {
-			miss_counter(list, kind, error);
+		if (r < 0) {
+			miss_counter(list, kind, r);
 			continue;
 		}
 		has[kind] = true;
 		r = add_event(list, kind, strdup(row->name), row->alias, row->help);
+		if (r < 0)
+			return r;
 	}
 	for (int kind = 0; kind < N_LISTED_KINDS; kind++)
 		if (has[kind])
 			list->missing[kind] = (struct failure){};
-	return r;
+	return 0;
 }
 
 /* Calls @fn with the files of a folder whose names do not begin with a dot. */
@@ -109,11 +111,12 @@ static int each_file(const char *path,
 	struct dirent *entry;
 	int r = 0;
 
-	while (files && r == 0 && (entry = readdir(files)))
+	if (!files)
+		return 0;
+	while (r == 0 && (entry = readdir(files)))
 		if (entry->d_name[0] != '.')
 			r = fn(list, folder, entry->d_name);
-	if (files)
-		closedir(files);
+	closedir(files);
 	return r;
 }
 
@@ -150,13 +153,17 @@ static int add_pmus(struct event_list *list)
 	const char *why = hardware_missing();
 	int r = each_file(PMU_FOLDER, add_pmu, list, NULL);
 
-	if (r == 0 && list->n == before)
+	if (r < 0)
+		return r;
+	if (list->n == before) {
 		failure_set(missing, -ENODEV, "%s",
 			    why ? why : "no PMU names events that can be sampled here");
-	else if (r == 0 && !why)
-		r = add_form(list, LISTED_PMU, "cpu/event=0xNN,umask=0xNN/",
-			     "by the numbers of the processor's manual; also rNNNN");
-	return r;
+		return 0;
+	}
+	if (why)
+		return 0;
+	return add_form(list, LISTED_PMU, "cpu/event=0xNN,umask=0xNN/",
+			"by the numbers of the processor's manual; also rNNNN");
 }
 
 static int add_tracepoint(void *context, const char *category, const char *name)
@@ -186,46 +193,55 @@ static int add_tracepoints(struct event_list *list)
 	return 0;
 }
 
+static const struct probe_form {
+	enum listed_kind kind;
+	const char *form, *help;
+} probe_forms[] = {
+	{LISTED_UPROBE, "uprobe:FILE:FUNCTION[+OFFSET]",
+	 "calls of a function of a program or library"},
+	{LISTED_UPROBE, "uretprobe:FILE:FUNCTION", "returns from it"},
+	{LISTED_USDT, "usdt:FILE:PROVIDER:NAME",
+	 "probes that a program was built with: events --path FILE, -p PID"},
+	{LISTED_KPROBE, "kprobe:FUNCTION[+OFFSET]",
+	 "calls of a kernel function, as in /proc/kallsyms"},
+	{LISTED_KPROBE, "kretprobe:FUNCTION", "returns from it"},
+};
+
 static int add_probes(struct event_list *list)
 {
-	int r = 0;
+	bool has_uprobes = pmu_type("uprobe") >= 0, has_kprobes = pmu_type("kprobe") >= 0;
 
-	if (pmu_type("uprobe") >= 0) {
-		r = add_form(list, LISTED_UPROBE, "uprobe:FILE:FUNCTION[+OFFSET]",
-			     "calls of a function of a program or library");
-		r = r < 0 ? r
-			  : add_form(list, LISTED_UPROBE, "uretprobe:FILE:FUNCTION",
-				     "returns from it");
-		r = r < 0 ? r
-			  : add_form(list, LISTED_USDT, "usdt:FILE:PROVIDER:NAME",
-				     "probes that a program was built with: events --path FILE, "
-				     "-p PID");
-	} else {
-		for (int kind = LISTED_UPROBE; kind <= LISTED_USDT;
-		     kind += LISTED_USDT - LISTED_UPROBE)
-			failure_set(&list->missing[kind], -ENODEV,
-				    "this kernel has no uprobes: CONFIG_UPROBE_EVENTS");
+	for (size_t i = 0; i < sizeof probe_forms / sizeof *probe_forms; i++) {
+		const struct probe_form *probe = &probe_forms[i];
+		bool in_kernel = probe->kind == LISTED_KPROBE;
+		int r;
+
+		if (!(in_kernel ? has_kprobes : has_uprobes)) {
+			failure_set(&list->missing[probe->kind], -ENODEV, "%s",
+				    in_kernel ? "this kernel has no kprobes: CONFIG_KPROBE_EVENTS"
+					      : "this kernel has no uprobes: CONFIG_UPROBE_EVENTS");
+			continue;
+		}
+		r = add_form(list, probe->kind, probe->form, probe->help);
+		if (r < 0)
+			return r;
 	}
-	if (r == 0 && pmu_type("kprobe") >= 0) {
-		r = add_form(list, LISTED_KPROBE, "kprobe:FUNCTION[+OFFSET]",
-			     "calls of a kernel function, as in /proc/kallsyms");
-		return r < 0 ? r
-			     : add_form(list, LISTED_KPROBE, "kretprobe:FUNCTION",
-					"returns from it");
-	}
-	if (r == 0)
-		failure_set(&list->missing[LISTED_KPROBE], -ENODEV,
-			    "this kernel has no kprobes: CONFIG_KPROBE_EVENTS");
-	return r;
+	return 0;
 }
 
 int event_list_machine(struct event_list *list)
 {
 	int r = add_counters(list);
 
-	r = r < 0 ? r : add_pmus(list);
-	r = r < 0 ? r : add_tracepoints(list);
-	return r < 0 ? r : add_probes(list);
+	if (r < 0)
+		return r;
+	r = add_pmus(list);
+	if (r < 0)
+		return r;
+	r = add_tracepoints(list);
+	if (r < 0)
+		return r;
+	return add_probes(list);
 }
 
 /* USDT */
@@ -238,14 +254,18 @@ static int list_usdt(struct event_list *list, struct reader *reader, const struc
 	size_t n = 0;
 	int r = probe_job_list(reader, file->fd, &probes, &n);
 
-	for (size_t i = 0; i < n && r == 0; i++) {
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n; i++) {
 		char *name;
 
 		if (asprintf(&name, "usdt:%s:%s:%s", path, probes[i].provider, probes[i].name) < 0)
 			return -ENOMEM;
 		r = add_event(list, LISTED_USDT, name, NULL, "");
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 int event_list_file(struct event_list *list, const char *name, struct reader *reader,
@@ -296,14 +316,16 @@ int event_list_process(struct event_list *list, uint32_t pid, struct reader *rea
 	if (r < 0)
 		return failure_set(failure, r, "cannot read the mappings of process %u: %s", pid,
 				   strerror(-r));
-	for (rest = text; r == 0 && (line = strsep(&rest, "\n"));) {
+	for (rest = text; (line = strsep(&rest, "\n"));) {
 		if (!maps_parse(line, &entry) || entry.name.path[0] != '/' ||
 		    strcmp(entry.name.path, last) == 0)
 			continue;
 		last = entry.name.path;
 		r = list_mapped(list, pid, last, reader);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 static int order(const void *a, const void *b)

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "base/array.h"
+#include "base/system.h"
 #include "bpf/wire.h"
 #include "collect/ticks.h"
 #include "profiler.skel.h"
@@ -64,19 +65,21 @@ int events_find(struct events *events, const struct collect_options *options,
 		struct failure *failure)
 {
 	uint32_t pid = options->n_pids ? options->pids[0] : 0;
-	int r = 0;
 
 	if (!options->n_events)
 		return 0;
 	events->items = calloc(options->n_events, sizeof *events->items);
 	if (!events->items)
 		return -ENOMEM;
-	for (size_t i = 0; i < options->n_events && r == 0; i++) {
-		r = event_find(&options->events[i], options->frequency, pid, options->reader,
-			       &events->items[events->n], failure);
-		events->n += r == 0;
+	for (size_t i = 0; i < options->n_events; i++) {
+		int r = event_find(&options->events[i], options->frequency, pid, options->reader,
+				   &events->items[events->n], failure);
+
+		if (r < 0)
+			return r;
+		events->n++;
 	}
-	return r < 0 ? r : name_source(events);
+	return name_source(events);
 }
 
 void events_done(struct events *events)
@@ -97,13 +100,14 @@ void events_done(struct events *events)
  */
 static int begin_periods(const struct events *events, struct profiler *skel)
 {
-	int n_cpus = libbpf_num_possible_cpus(), r = 0;
-	uint64_t *starts = calloc(n_cpus, sizeof *starts);
+	int n_cpus = libbpf_num_possible_cpus();
+	_cleanup_free_ uint64_t *starts = calloc(n_cpus, sizeof *starts);
 
 	if (!starts)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < events->n && r == 0; i++) {
+	for (uint32_t i = 0; i < events->n; i++) {
 		uint64_t period = events->items[i].bpf_period;
+		int r;
 
 		if (period == BF_PERIOD_NONE || period == BF_PERIOD_OWN ||
 		    random_bytes(starts, n_cpus * sizeof *starts) < 0)
@@ -111,9 +115,10 @@ static int begin_periods(const struct events *events, struct profiler *skel)
 		for (int cpu = 0; cpu < n_cpus; cpu++)
 			starts[cpu] %= period;
 		r = bpf_map_update_elem(bpf_map__fd(skel->maps.events_seen), &i, starts, BPF_ANY);
+		if (r < 0)
+			return r;
 	}
-	free(starts);
-	return r;
+	return 0;
 }
 
 /* Errors: see random_bytes(). */
@@ -122,13 +127,15 @@ static int sample_clock(struct events *events, struct sampler_event sampled, uns
 	uint64_t periods[BF_TIMERS];
 	int r = ticks_periods(frequency, periods);
 
-	for (uint32_t i = 0; i < BF_TIMERS && r == 0; i++) {
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < BF_TIMERS; i++) {
 		sampled.attr.sample_period = periods[i];
 		sampled.mean_ns = ticks_mean(frequency);
 		sampled.timer = i;
 		events->sampled[events->n_sampled++] = sampled;
 	}
-	return r;
+	return 0;
 }
 
 static int sample_counter(struct events *events, struct profiler *skel, uint32_t number)
@@ -209,7 +216,9 @@ static int attach_event(struct events *events, struct bpf_program *program,
 	unsigned int cpu = 0;
 	int fd, r = array_reserve(events->links, events->links_capacity, events->n_links, 1);
 
-	r = r < 0 ? r : cpu_list_online(&online);
+	if (r < 0)
+		return r;
+	r = cpu_list_online(&online);
 	if (r < 0)
 		return r;
 	while (!cpu_list_has(&online, cpu) && cpu + 1 < CPU_SET_WORDS * 64)
@@ -235,20 +244,21 @@ static int attach_places(struct events *events, struct profiler *skel, uint32_t 
 {
 	const struct event *event = &events->items[number];
 	char path[64];
-	int r = 0;
 
 	snprintf(path, sizeof path, "/proc/self/fd/%d", event->file.fd);
-	for (size_t i = 0; i < event->places->n && r == 0; i++) {
+	for (size_t i = 0; i < event->places->n; i++) {
 		struct perf_event_attr attr = {
 			.type = event->counter.type,
 			.config = event->counter.config | event->places->items[i].counter << 32,
 			.config1 = (uintptr_t)path,
 			.config2 = event->places->items[i].offset,
 		};
+		int r = attach_event(events, skel->progs.on_probe, &attr, number);
 
-		r = attach_event(events, skel->progs.on_probe, &attr, number);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 static int attach_one(struct events *events, struct profiler *skel, uint32_t number)
@@ -282,12 +292,14 @@ int events_attach(struct events *events, const struct collect_options *options,
 	if (!events->n)
 		return sample_time(events, options, skel);
 	r = begin_periods(events, skel);
-	for (uint32_t i = 0; i < events->n && r == 0; i++) {
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < events->n; i++) {
 		r = attach_one(events, skel, i);
 		if (r < 0)
 			return event_refuse(events->items[i].request, r, failure);
 	}
-	return r;
+	return 0;
 }
 
 int events_describe(const struct events *events, struct profile *profile)

@@ -427,17 +427,25 @@ void files_put(struct files *files, uint32_t index)
 
 /* --- Adding --- */
 
+/* Takes an index for @new, which is found by its name unless we made it. */
+static int enter_file(struct files *files, const struct file *new, uint32_t *ret_file)
+{
+	int r = pool_take(files->files, files->pool, ret_file);
+
+	if (r < 0 || new->is_made)
+		return r;
+	r = table_add(&files->by_name, file_hash(new), *ret_file);
+	if (r < 0)
+		pool_give(&files->pool, *ret_file);
+	return r;
+}
+
 /* Takes over @new's descriptor and root; copies its path. */
 static int add_file(struct files *files, const struct file *new, uint32_t *ret_file)
 {
 	char *path = strdup(new->path);
-	int r = path ? pool_take(files->files, files->pool, ret_file) : -ENOMEM;
+	int r = path ? enter_file(files, new, ret_file) : -ENOMEM;
 
-	if (r >= 0 && !new->is_made) {
-		r = table_add(&files->by_name, file_hash(new), *ret_file);
-		if (r < 0)
-			pool_give(&files->pool, *ret_file);
-	}
 	if (r < 0) {
 		free(path);
 		closep((int *)&new->fd);

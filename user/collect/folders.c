@@ -8,6 +8,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/system.h"
+
 void folders_done(struct folders *folders)
 {
 	for (size_t i = 0; i < folders->pool.n; i++)
@@ -53,23 +55,24 @@ bool folder_is(const struct folder *folder, int fd)
 
 int folders_add(struct folders *folders, int fd, uint32_t *ret_folder)
 {
+	_cleanup_close_ int own = fd;
 	struct folder folder;
 	int r = describe(fd, &folder);
 
-	for (size_t i = 0; i < folders->pool.n && r == 0; i++) {
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < folders->pool.n; i++) {
 		if (!is_same_folder(&folders->items[i], &folder))
 			continue;
-		close(fd);
 		folders_hold(folders, i);
 		*ret_folder = i;
 		return 0;
 	}
-	r = r < 0 ? r : pool_take(folders->items, folders->pool, ret_folder);
-	if (r < 0) {
-		close(fd);
+	r = pool_take(folders->items, folders->pool, ret_folder);
+	if (r < 0)
 		return r;
-	}
 	folders->items[*ret_folder] = folder;
+	own = -1;
 	return 0;
 }
 

@@ -65,15 +65,18 @@ static int make_of(const struct runtime_memory *memory, const struct mapping *co
 {
 	size_t n = around.to - around.from;
 	_cleanup_free_ uint8_t *bytes = malloc(n + 1);
-	int r = bytes ? 0 : -ENOMEM;
 
-	for (size_t at = 0; r == 0 && at < n; at += READ_BYTES) {
+	if (!bytes)
+		return -ENOMEM;
+	for (size_t at = 0; at < n; at += READ_BYTES) {
 		const struct runtime_piece piece = {
 			around.from + at, n - at < READ_BYTES ? n - at : READ_BYTES, bytes + at};
+		int r = memory->read(memory->context, &piece, 1);
 
-		r = memory->read(memory->context, &piece, 1);
+		if (r < 0)
+			return r;
 	}
-	return r < 0 ? r : jit_file_make(bytes, n, around.from, code->start, code->end);
+	return jit_file_make(bytes, n, around.from, code->start, code->end);
 }
 
 /* Before the code or after it. Returns a descriptor, or -errno. */
@@ -91,28 +94,33 @@ static int make_frames(const struct runtime_memory *memory, uint32_t pid,
 int jit_frames_find(struct processes *processes, uint32_t index)
 {
 	struct process *process = &processes->processes[index];
-	struct process_memory reading;
-	struct runtime_memory memory = process_memory(&processes->files, process, &reading);
+	struct process_memory source;
+	struct runtime_memory memory = process_memory(&processes->files, process, &source);
 	uint64_t began = monotonic_ns();
 	uint32_t pid = process->pid;
-	int r = 0;
 
 	if (process->looked_around == process->mappings->version || process->ended ||
 	    began < process->look_at || processes_latest(processes, pid) != index ||
 	    process->mappings->n > MOST_MAPPINGS)
 		return 0;
-	for (size_t i = 0; r >= 0 && i < process->mappings->n; i++) {
+	for (size_t i = 0; i < process->mappings->n; i++) {
 		struct mapping code = process->mappings->items[i];
-		int fd;
+		int fd, r;
 
 		if (!files_is_plain_memory(&processes->files, code.file))
 			continue;
 		fd = make_frames(&memory, pid, &code);
-		r = fd == -ENOMEM ? fd : files_add_made(&processes->files, fd, pid, &code.file);
+		if (fd == -ENOMEM)
+			return fd;
+		r = files_add_made(&processes->files, fd, pid, &code.file);
+		if (r < 0)
+			return r;
 		code.offset = JIT_CODE_OFFSET;
-		r = r < 0 ? r : processes_map(processes, pid, &code, 0);
+		r = processes_map(processes, pid, &code, 0);
+		if (r < 0)
+			return r;
 	}
 	process->looked_around = process->mappings->version;
 	process->look_at = began + PAUSE * (monotonic_ns() - began);
-	return r;
+	return 0;
 }

@@ -27,8 +27,12 @@ static int join_mappings(struct joint *joint)
 		struct profile_mapping mapping = joint->from->mappings[i];
 		int r = join_string(joint, &mapping.path);
 
-		r = r < 0 ? r : join_string(joint, &mapping.build_id);
-		r = r < 0 ? r : profile_add_mapping(joint->to, &mapping, &joint->mappings[i]);
+		if (r < 0)
+			return r;
+		r = join_string(joint, &mapping.build_id);
+		if (r < 0)
+			return r;
+		r = profile_add_mapping(joint->to, &mapping, &joint->mappings[i]);
 		if (r < 0)
 			return r;
 	}
@@ -74,9 +78,11 @@ static int join_wakers(struct joint *joint)
 		struct profile_waker waker = joint->from->wakers[i];
 		int r = join_string(joint, &waker.comm);
 
+		if (r < 0)
+			return r;
 		waker.stack = joint->stacks[waker.stack];
 		waker.next = joint->wakers[waker.next];
-		r = r < 0 ? r : profile_add_waker(joint->to, &waker, &joint->wakers[i]);
+		r = profile_add_waker(joint->to, &waker, &joint->wakers[i]);
 		if (r < 0)
 			return r;
 	}
@@ -89,9 +95,11 @@ static int join_samples(struct joint *joint)
 		struct profile_sample sample = joint->from->samples[i];
 		int r = join_string(joint, &sample.comm);
 
+		if (r < 0)
+			return r;
 		sample.stack = joint->stacks[sample.stack];
 		sample.waker = joint->wakers[sample.waker];
-		r = r < 0 ? r : profile_add_sample(joint->to, &sample);
+		r = profile_add_sample(joint->to, &sample);
 		if (r < 0)
 			return r;
 	}
@@ -102,10 +110,18 @@ static int join_all(struct joint *joint)
 {
 	int r = join_mappings(joint);
 
-	r = r < 0 ? r : join_locations(joint);
-	r = r < 0 ? r : join_stacks(joint);
-	r = r < 0 ? r : join_wakers(joint);
-	return r < 0 ? r : join_samples(joint);
+	if (r < 0)
+		return r;
+	r = join_locations(joint);
+	if (r < 0)
+		return r;
+	r = join_stacks(joint);
+	if (r < 0)
+		return r;
+	r = join_wakers(joint);
+	if (r < 0)
+		return r;
+	return join_samples(joint);
 }
 
 int profile_join(struct profile *to, const struct profile *from, uint32_t *mappings)
@@ -126,7 +142,8 @@ int profile_join(struct profile *to, const struct profile *from, uint32_t *mappi
 	free(joint.stacks);
 	free(joint.wakers);
 	free(joint.scratch);
-	if (r >= 0)
-		to->duration_ns += from->duration_ns;
-	return r < 0 ? r : 0;
+	if (r < 0)
+		return r;
+	to->duration_ns += from->duration_ns;
+	return 0;
 }

@@ -262,7 +262,9 @@ static int configure(struct bf_config *config, const struct collect_options *opt
 	config->filters_periods = options->comm || options->cpus || options->min_block_ns ||
 				  options->max_block_ns != UINT64_MAX;
 	r = random_bytes(config->hash_keys, sizeof config->hash_keys);
-	return r < 0 ? r : configure_filters(config, options, failure);
+	if (r < 0)
+		return r;
+	return configure_filters(config, options, failure);
 }
 
 static uint32_t power_of_two_above(uint64_t n)
@@ -375,8 +377,12 @@ static int attach_hook(struct profiler *skel)
 {
 	int r = attach(skel->progs.on_switched_tp, &skel->links.on_switched_tp);
 
-	r = r < 0 ? r : attach(skel->progs.on_switched_fentry, &skel->links.on_switched_fentry);
-	return r < 0 ? r : attach_kprobe(skel);
+	if (r < 0)
+		return r;
+	r = attach(skel->progs.on_switched_fentry, &skel->links.on_switched_fentry);
+	if (r < 0)
+		return r;
+	return attach_kprobe(skel);
 }
 
 /* One program, two tracepoints: the second link has no place in the skeleton. */
@@ -400,18 +406,32 @@ static int attach_leaving(struct profiler *skel, const struct kernel_facts *fact
 static int attach_all(struct profiler *skel, const struct kernel_facts *facts,
 		      struct bpf_link **ret_exec_link)
 {
+	const struct {
+		struct bpf_program *program;
+		struct bpf_link **ret_link;
+	} rest[] = {
+		{skel->progs.on_exit, &skel->links.on_exit},
+		{skel->progs.on_exec, &skel->links.on_exec},
+		{skel->progs.on_rename, &skel->links.on_rename},
+		{skel->progs.on_switch, &skel->links.on_switch},
+		{skel->progs.on_free, &skel->links.on_free},
+		{skel->progs.on_wakeup, &skel->links.on_wakeup},
+		{skel->progs.on_waking, &skel->links.on_waking},
+	};
 	int r = attach(skel->progs.on_fork, &skel->links.on_fork);
 
+	if (r < 0)
+		return r;
 	/* Before on_exit, which forgets the process. */
-	r = r < 0 ? r : attach_leaving(skel, facts, ret_exec_link);
-	r = r < 0 ? r : attach(skel->progs.on_exit, &skel->links.on_exit);
-	r = r < 0 ? r : attach(skel->progs.on_exec, &skel->links.on_exec);
-	r = r < 0 ? r : attach(skel->progs.on_rename, &skel->links.on_rename);
-	r = r < 0 ? r : attach(skel->progs.on_switch, &skel->links.on_switch);
-	r = r < 0 ? r : attach(skel->progs.on_free, &skel->links.on_free);
-	r = r < 0 ? r : attach(skel->progs.on_wakeup, &skel->links.on_wakeup);
-	r = r < 0 ? r : attach(skel->progs.on_waking, &skel->links.on_waking);
-	return r < 0 ? r : attach_hook(skel);
+	r = attach_leaving(skel, facts, ret_exec_link);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < sizeof rest / sizeof *rest; i++) {
+		r = attach(rest[i].program, rest[i].ret_link);
+		if (r < 0)
+			return r;
+	}
+	return attach_hook(skel);
 }
 
 /* Uses a program that runs as us. */
@@ -460,7 +480,9 @@ static int defer_programs(struct loaded *loaded)
 {
 	int r = deferred_init(&loaded->leaving, DEFERRED_RAW_TRACEPOINT);
 
-	return r < 0 ? r : deferred_init(&loaded->at_end, DEFERRED_ITERATOR);
+	if (r < 0)
+		return r;
+	return deferred_init(&loaded->at_end, DEFERRED_ITERATOR);
 }
 
 static int end_deferred(struct deferred *deferred, FILE *log)
@@ -487,16 +509,48 @@ static int set_targets(struct profiler *skel)
 		       ?: bpf_program__set_attach_target(at_end, 0, "task");
 }
 
+static int load_and_attach(const struct collect_options *options, const struct kernel_facts *facts,
+			   struct loaded *loaded)
+{
+	struct profiler *skel = loaded->skel;
+	int r = set_targets(skel);
+
+	if (r < 0)
+		return r;
+	r = profiler__load(skel);
+	if (r < 0)
+		return r;
+	r = end_deferred(&loaded->leaving, options->log);
+	if (r < 0)
+		return r;
+	r = deferred_begin(&loaded->at_end);
+	if (r < 0)
+		return r;
+	r = find_pid_namespace(skel);
+	if (r < 0)
+		return r;
+	r = add_targets(skel->maps.target_pids, options->n_pids ? options->pids : NULL,
+			options->n_pids);
+	if (r < 0)
+		return r;
+	r = add_targets(skel->maps.target_tids, options->tids, options->n_tids);
+	if (r < 0)
+		return r;
+	return attach_all(skel, facts, &loaded->exec_link);
+}
+
 static int try_hook(const struct collect_options *options, const struct kernel_facts *facts,
 		    enum hook hook, struct loaded *ret, struct failure *failure)
 {
 	struct profiler *skel;
 	int r = defer_programs(ret);
 
-	skel = ret->skel = r < 0 ? NULL : profiler__open();
+	if (r < 0)
+		goto failed;
+	skel = ret->skel = profiler__open();
 	if (!skel) {
-		loaded_done(ret);
-		return r < 0 ? r : -errno;
+		r = -errno;
+		goto failed;
 	}
 	unpack_object_free(&skel->skeleton->data);
 	r = configure(&skel->rodata->config, options, failure);
@@ -510,19 +564,11 @@ static int try_hook(const struct collect_options *options, const struct kernel_f
 		.switch_end = UINT64_MAX,
 		.offcpu_period = period_first(options->offcpu_period_ns),
 	};
-	r = set_targets(skel);
-	r = r < 0 ? r : profiler__load(skel);
-	r = r < 0 ? r : end_deferred(&ret->leaving, options->log);
-	r = r < 0 ? r : deferred_begin(&ret->at_end);
-	r = r < 0 ? r : find_pid_namespace(skel);
-	r = r < 0 ? r
-		  : add_targets(skel->maps.target_pids, options->n_pids ? options->pids : NULL,
-				options->n_pids);
-	r = r < 0 ? r : add_targets(skel->maps.target_tids, options->tids, options->n_tids);
-	r = r < 0 ? r : attach_all(skel, facts, &ret->exec_link);
+	r = load_and_attach(options, facts, ret);
+	if (r < 0)
+		goto failed;
 	ret->hook = "";
-	if (r >= 0)
-		return 0;
+	return 0;
 failed:
 	loaded_done(ret);
 	return r;
@@ -638,11 +684,15 @@ int load_end(struct loaded *loaded, const struct collect_options *options, struc
 /* Reads how often each buffer for events' stacks was used, on each CPU: odd while in use. */
 static int read_event_uses(const struct profiler *skel, uint32_t n_cpus, uint64_t *uses)
 {
-	int r = 0, map = bpf_map__fd(skel->maps.event_uses);
+	int map = bpf_map__fd(skel->maps.event_uses);
 
-	for (uint32_t i = 0; r == 0 && i < bpf_map__max_entries(skel->maps.event_uses); i++)
-		r = bpf_map_lookup_elem(map, &i, uses + (size_t)i * n_cpus);
-	return r;
+	for (uint32_t i = 0; i < bpf_map__max_entries(skel->maps.event_uses); i++) {
+		int r = bpf_map_lookup_elem(map, &i, uses + (size_t)i * n_cpus);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 static bool any_still_in_use(const uint64_t *before, const uint64_t *now, size_t n)

@@ -77,7 +77,9 @@ static int add_mapping(struct profile *profile, enum mapping_kind kind, const ch
 	struct profile_mapping mapping = {.kind = kind};
 	int r = strings_add(&profile->strings, path, &mapping.path);
 
-	return r < 0 ? r : profile_add_mapping(profile, &mapping, ret_mapping);
+	if (r < 0)
+		return r;
+	return profile_add_mapping(profile, &mapping, ret_mapping);
 }
 
 /* The only mapping of its kind, made when first needed. */
@@ -105,8 +107,12 @@ static int file_mapping(struct locator *locator, const struct mapping *mapping,
 
 	if (file->profile_mapping == UINT32_MAX) {
 		r = array_reserve(locator->files, locator->files_capacity, locator->n_files, 1);
-		r = r < 0 ? r : strings_add(&locator->profile->strings, file->path, &new.path);
-		r = r < 0 ? r : profile_add_mapping(locator->profile, &new, &file->profile_mapping);
+		if (r < 0)
+			return r;
+		r = strings_add(&locator->profile->strings, file->path, &new.path);
+		if (r < 0)
+			return r;
+		r = profile_add_mapping(locator->profile, &new, &file->profile_mapping);
 		if (r < 0)
 			return r;
 		files_hold(files, mapping->file);
@@ -132,8 +138,12 @@ static int memory_mapping(struct locator *locator, uint32_t index, const char *p
 	};
 	int r = array_reserve(locator->images, locator->images_capacity, locator->n_images, 1);
 
-	r = r < 0 ? r : strings_add(&locator->profile->strings, path, &mapping.path);
-	r = r < 0 ? r : profile_add_mapping(locator->profile, &mapping, ret_mapping);
+	if (r < 0)
+		return r;
+	r = strings_add(&locator->profile->strings, path, &mapping.path);
+	if (r < 0)
+		return r;
+	r = profile_add_mapping(locator->profile, &mapping, ret_mapping);
 	if (r < 0 || process->is_in_window)
 		return r;
 	process->is_in_window = true;
@@ -174,7 +184,9 @@ static int name_code(struct locator *locator, const struct code_name *code, uint
 	struct strings *strings = &locator->profile->strings;
 	int r = strings_add(strings, code->name, &frame->function);
 
-	r = r < 0 ? r : strings_add(strings, code->file, &frame->file);
+	if (r < 0)
+		return r;
+	r = strings_add(strings, code->file, &frame->file);
 	if (r < 0)
 		return r;
 	frame->line = code->lines ? runtime_line(code->facts, code->lines, code->n_lines,
@@ -188,15 +200,20 @@ static int name_inlined(struct locator *locator, const struct code_name *code,
 			struct profile_frame *frames)
 {
 	struct strings *strings = &locator->profile->strings;
-	int r = 0;
 
-	for (uint32_t i = 0; i < code->n_inlined && r >= 0; i++) {
+	for (uint32_t i = 0; i < code->n_inlined; i++) {
+		int r;
+
 		frames[i] = (struct profile_frame){.kind = FRAME_INLINED};
 		frames[i].line = code->inlined[i].line;
 		r = strings_add(strings, code->inlined[i].name, &frames[i].function);
-		r = r < 0 ? r : strings_add(strings, code->inlined[i].file, &frames[i].file);
+		if (r < 0)
+			return r;
+		r = strings_add(strings, code->inlined[i].file, &frames[i].file);
+		if (r < 0)
+			return r;
 	}
-	return r < 0 ? r : 0;
+	return 0;
 }
 
 static int name_nameless(struct locator *locator, const struct code_name *code,
@@ -208,7 +225,9 @@ static int name_nameless(struct locator *locator, const struct code_name *code,
 	locator->nameless_frames++;
 	runtime_nameless(code->facts, code->check, text, sizeof text);
 	r = strings_add(&locator->profile->strings, text, &frame->function);
-	r = r < 0 ? r : special_mapping(locator, MAPPING_UNKNOWN, "", &locator->unknown_mapping);
+	if (r < 0)
+		return r;
+	r = special_mapping(locator, MAPPING_UNKNOWN, "", &locator->unknown_mapping);
 	*ret_mapping = locator->unknown_mapping;
 	return r;
 }
@@ -228,10 +247,13 @@ static int locate_code(struct locator *locator, uint32_t process, const uint64_t
 	*frame = (struct profile_frame){.kind = code->is_compiled ? FRAME_JIT : FRAME_INTERPRETED};
 	r = code->is_known ? name_code(locator, code, words[1], frame, &mapping)
 			   : name_nameless(locator, code, frame, &mapping);
-	r = r < 0 ? r : name_inlined(locator, code, frames);
-	r = r < 0 ? r
-		  : profile_add_named(locator->profile, mapping, frames, code->n_inlined + 1,
-				      ret_location);
+	if (r < 0)
+		return r;
+	r = name_inlined(locator, code, frames);
+	if (r < 0)
+		return r;
+	r = profile_add_named(locator->profile, mapping, frames, code->n_inlined + 1,
+			      ret_location);
 	return r < 0 ? r : 1;
 }
 
@@ -379,10 +401,15 @@ static int locate_kernel_half(struct locator *locator, const struct stack_frames
 	const uint64_t *addresses = raw_stacks_addresses(locator->stacks, stack);
 	int r = special_mapping(locator, MAPPING_KERNEL, "[kernel]", &locator->kernel_mapping);
 
-	for (uint32_t i = 0; r >= 0 && i < stack->n; i++)
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < stack->n; i++) {
 		r = profile_add_location(locator->profile, locator->kernel_mapping, addresses[i],
 					 i > 0, &locations[i]);
-	return r < 0 ? r : (int)stack->n;
+		if (r < 0)
+			return r;
+	}
+	return stack->n;
 }
 
 static enum stack_end stack_end_of(uint16_t end)
@@ -435,11 +462,13 @@ static int make_stack(struct locator *locator, uint32_t process, const struct ma
 
 	if (kernel)
 		n = locate_kernel_half(locator, kernel, locations);
-	if (n >= 0 && user)
-		n_user =
-			locate_user_half(locator, process, list, user, n == 0, locations + n, &end);
-	if (n < 0 || n_user < 0)
-		return n < 0 ? n : n_user;
+	if (n < 0)
+		return n;
+	if (user)
+		n_user = locate_user_half(locator, process, list, user, n == 0, locations + n,
+					  &end);
+	if (n_user < 0)
+		return n_user;
 	return profile_add_stack(locator->profile, locations, n + n_user, end, ret_stack);
 }
 
@@ -475,7 +504,9 @@ static int locate_stack(struct locator *locator, const struct halves *halves, ui
 	bool lost;
 	int r = find_frames(locator, halves->kernel_stack, &frames[0], &kernel);
 
-	r = r < 0 ? r : find_frames(locator, halves->user_stack, &frames[1], &user);
+	if (r < 0)
+		return r;
+	r = find_frames(locator, halves->user_stack, &frames[1], &user);
 	if (r < 0)
 		return r;
 	if (process != TABLE_NONE) {
@@ -562,8 +593,12 @@ static int locate_waker(struct locator *locator, const struct bf_waker *waker, u
 	};
 	int r = locate_halves(locator, &halves, 1, &new.stack);
 
-	r = r < 0 ? r : add_comm(locator, waker->comm, &new.comm);
-	return r < 0 ? r : profile_add_waker(locator->profile, &new, ret_waker);
+	if (r < 0)
+		return r;
+	r = add_comm(locator, waker->comm, &new.comm);
+	if (r < 0)
+		return r;
+	return profile_add_waker(locator->profile, &new, ret_waker);
 }
 
 static int locate_wakers(struct locator *locator, uint64_t id, const struct bf_count *count,
@@ -625,7 +660,13 @@ int locate(struct locator *locator, const struct bf_count_key *key, const struct
 	if (locator->profile->mode == PROFILE_WALL && sample.reason == REASON_NONE)
 		sample.reason = REASON_ONCPU;
 	r = locate_halves(locator, &halves, count->samples, &sample.stack);
-	r = r < 0 ? r : locate_wakers(locator, key->wakers, count, &sample.waker);
-	r = r < 0 ? r : add_comm(locator, key->comm, &sample.comm);
-	return r < 0 ? r : profile_add_sample(locator->profile, &sample);
+	if (r < 0)
+		return r;
+	r = locate_wakers(locator, key->wakers, count, &sample.waker);
+	if (r < 0)
+		return r;
+	r = add_comm(locator, key->comm, &sample.comm);
+	if (r < 0)
+		return r;
+	return profile_add_sample(locator->profile, &sample);
 }

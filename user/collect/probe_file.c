@@ -51,9 +51,14 @@ static int open_as(const char *path, uint32_t pid, struct probe_file *ret)
 static int our_kind(void)
 {
 	_cleanup_close_ int place = foreign_find_typed("/proc/self/exe");
-	_cleanup_close_ int own = place < 0 ? place : foreign_open_found(place);
+	_cleanup_close_ int own = -1;
 
-	return own < 0 ? own : elf_file_kind(own);
+	if (place < 0)
+		return place;
+	own = foreign_open_found(place);
+	if (own < 0)
+		return own;
+	return elf_file_kind(own);
 }
 
 static bool is_like_ours(int fd)

@@ -220,24 +220,25 @@ static int have_done(struct reader *reader, int fd, const struct probe_question 
 		.asked = answer_on,
 		.context = &patience,
 	};
+	_cleanup_free_ void *bytes = NULL;
 	struct usdt_probe *probes;
-	void *bytes;
 	size_t n;
 	int r = reader_call(reader, &call, &bytes, &n);
 
 	if (r < 0)
 		return r;
 	r = check(bytes, n, &probes);
-	r = r < 0 ? r : take(bytes, ret, nearest);
-	if (r == 0 && ret_list) {
-		*ret_n = ((struct probe_answer *)bytes)->n_probes;
-		*ret_list = malloc(*ret_n * sizeof *probes + 1);
-		if (*ret_list)
-			memcpy(*ret_list, probes, *ret_n * sizeof *probes);
-		r = *ret_list ? 0 : -ENOMEM;
-	}
-	free(bytes);
-	return r;
+	if (r < 0)
+		return r;
+	r = take(bytes, ret, nearest);
+	if (r < 0 || !ret_list)
+		return r;
+	*ret_n = ((struct probe_answer *)bytes)->n_probes;
+	*ret_list = malloc(*ret_n * sizeof *probes + 1);
+	if (!*ret_list)
+		return -ENOMEM;
+	memcpy(*ret_list, probes, *ret_n * sizeof *probes);
+	return 0;
 }
 
 static int do_here(int fd, const struct probe_question *question, struct event_places *ret,

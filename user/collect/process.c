@@ -105,11 +105,13 @@ static int list_unshare(struct processes *processes, struct process *process, si
 	if (shared->n_references == 1)
 		return list_charge(processes, process->pid, shared, n);
 	own = list_new(processes);
-	r = own ? list_charge(processes, process->pid, own, n) : -ENOMEM;
-	r = r > 0 ? copy_items(processes, shared, own, n_more) : r;
+	if (!own)
+		return -ENOMEM;
+	r = list_charge(processes, process->pid, own, n);
+	if (r > 0)
+		r = copy_items(processes, shared, own, n_more);
 	if (r < 0) {
-		if (own)
-			list_put(processes, own);
+		list_put(processes, own);
 		return r;
 	}
 	shared->n_references--;
@@ -260,7 +262,11 @@ static int list_map(struct processes *processes, struct process *process,
 		new[n_new++].start = mapping->end;
 	}
 	r = note_library(processes, process, mapping, at, end, time);
-	r = r < 0 ? r : list_unshare(processes, process, n_new);
+	if (r < 0)
+		return r;
+	r = list_unshare(processes, process, n_new);
+	if (r < 0)
+		return r;
 	if (r == 0) {
 		/* It is left out, but what it covers is gone. */
 		if (end == at || !process->mappings->n)
@@ -268,7 +274,7 @@ static int list_map(struct processes *processes, struct process *process,
 		n_new--;
 		memmove(new + middle, new + middle + 1, (n_new - middle) * sizeof *new);
 	}
-	return r < 0 ? r : list_splice(processes, process->mappings, at, end - at, new, n_new);
+	return list_splice(processes, process->mappings, at, end - at, new, n_new);
 }
 
 /* --- Images --- */
@@ -391,7 +397,9 @@ static int enter(struct processes *processes, uint32_t process)
 	bool is_older = before != TABLE_NONE && is_older_image(p, &processes->processes[before]);
 	int r = table_reserve(&processes->by_image, 1);
 
-	r = r < 0 ? r : table_reserve(&processes->by_pid, 1);
+	if (r < 0)
+		return r;
+	r = table_reserve(&processes->by_pid, 1);
 	if (r < 0)
 		return r;
 	if (before != TABLE_NONE && !is_older)
@@ -514,28 +522,34 @@ int processes_fork(struct processes *processes, uint32_t parent_pid, uint32_t pi
 	shared = processes->processes[parent].mappings;
 	shared->n_references++;
 	r = add_image(processes, new, shared, &child);
-	r = r < 0 ? r : processes_note_change(processes, child);
-	return r < 0 ? r : jit_files_fork(&processes->jit_files, &of, &image);
+	if (r < 0)
+		return r;
+	r = processes_note_change(processes, child);
+	if (r < 0)
+		return r;
+	return jit_files_fork(&processes->jit_files, &of, &image);
 }
 
 int processes_see(struct processes *processes, uint32_t pid, uint64_t start, uint32_t exec_id,
 		  uint32_t *ret_process)
 {
-	uint32_t process = processes_find(processes, pid, start, exec_id);
-	int r = 0;
+	int r;
 
-	if (process == TABLE_NONE) {
-		r = processes_add(processes, pid, start, exec_id, &process);
-		if (r == 0 && processes_latest(processes, pid) == process)
-			r = processes_read_maps(processes, process);
+	*ret_process = processes_find(processes, pid, start, exec_id);
+	if (*ret_process != TABLE_NONE)
+		return 0;
+	r = processes_add(processes, pid, start, exec_id, ret_process);
+	if (r < 0)
+		return r;
+	if (processes_latest(processes, pid) == *ret_process) {
+		r = processes_read_maps(processes, *ret_process);
 		if (r < 0)
 			return r;
-		/* It has ended, and no event will report that. */
-		if (!processes->processes[process].mappings->n)
-			r = mark_ended(processes, process, 0);
 	}
-	*ret_process = process;
-	return r;
+	/* It has ended, and no event will report that. */
+	if (!processes->processes[*ret_process].mappings->n)
+		return mark_ended(processes, *ret_process, 0);
+	return 0;
 }
 
 int processes_exec(struct processes *processes, uint32_t pid, uint64_t time)
@@ -581,9 +595,9 @@ static int add_mapping(struct processes *processes, uint32_t index, const struct
 	if (process->mappings->version != version)
 		process->n_misses = 0;
 	r = processes_note_change(processes, index);
-	return r < 0 ? r
-		     : jit_files_see(&processes->jit_files, &processes->files, &image,
-				     mapping->file);
+	if (r < 0)
+		return r;
+	return jit_files_see(&processes->jit_files, &processes->files, &image, mapping->file);
 }
 
 int processes_map(struct processes *processes, uint32_t pid, const struct mapping *mapping,
@@ -616,10 +630,9 @@ static void put_ended(struct processes *processes)
 /* Forgets mappings from before @before, and which images changed, if they no longer do. */
 static int settle(struct processes *processes, uint64_t before, uint64_t now)
 {
-	int r = 0;
-
-	for (size_t i = 0; r >= 0 && processes->n_changing && i < processes->pool.n; i++) {
+	for (size_t i = 0; processes->n_changing && i < processes->pool.n; i++) {
 		struct process *process = &processes->processes[i];
+		int r;
 
 		if (!process->n_references || !process->changing_until)
 			continue;
@@ -630,8 +643,10 @@ static int settle(struct processes *processes, uint64_t before, uint64_t now)
 		process->pushed = 0;
 		processes->n_changing--;
 		r = processes_note_change(processes, i);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 int processes_sweep(struct processes *processes)
@@ -670,15 +685,16 @@ static int read_maps(struct processes *processes, uint32_t pid, char **ret)
 	bool has_room;
 	size_t size;
 	char *end;
-	int r = 0;
+	int r;
 
 	/* While nobody has so many, nobody has too many. */
-	if (budgets->n_hung || budgets->n_mapped >= budgets->most_mapped - SHORT_LIST)
+	if (budgets->n_hung || budgets->n_mapped >= budgets->most_mapped - SHORT_LIST) {
 		r = budgets_find_process(budgets, pid, &budget);
-	if (r >= 0 && !budgets_may_ask(budgets, budget))
-		r = -ETIMEDOUT;
-	if (r < 0)
-		return r;
+		if (r < 0)
+			return r;
+	}
+	if (!budgets_may_ask(budgets, budget))
+		return -ETIMEDOUT;
 	has_room = budgets_has_room(budgets, budget, SHORT_LIST);
 	r = foreign_read_process(maps_thread(pid), "maps", has_room ? SIZE_MAX : SHORT_MAPS, ret,
 				 &size);
@@ -704,10 +720,14 @@ int processes_read_maps(struct processes *processes, uint32_t process)
 		processes->files.n_unopened++;
 	if (r < 0)
 		return r == -ENOMEM ? r : 0;
-	for (rest = text; r >= 0 && (line = strsep(&rest, "\n"));)
-		if (maps_parse(line, &entry))
-			r = add_entry(processes, process, &entry);
-	return r < 0 ? r : 0;
+	for (rest = text; (line = strsep(&rest, "\n"));) {
+		if (!maps_parse(line, &entry))
+			continue;
+		r = add_entry(processes, process, &entry);
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 void processes_fall_behind(struct processes *processes, uint32_t pid)

@@ -28,7 +28,7 @@ static int read_charged(const struct process_memory *memory, const struct foreig
 static int read_pieces(void *context, const struct runtime_piece *pieces, size_t n)
 {
 	struct foreign_piece wanted[FOREIGN_MAX_PIECES] = {};
-	uint8_t *bytes;
+	_cleanup_free_ uint8_t *bytes = NULL;
 	size_t total = 0;
 	int r;
 
@@ -40,13 +40,14 @@ static int read_pieces(void *context, const struct runtime_piece *pieces, size_t
 	if (!bytes)
 		return -ENOMEM;
 	r = read_charged(context, wanted, n, bytes);
+	if (r < 0)
+		return r;
 	total = 0;
-	for (size_t i = 0; i < n && r == 0; i++) {
+	for (size_t i = 0; i < n; i++) {
 		memcpy(pieces[i].to, bytes + total, pieces[i].n);
 		total += pieces[i].n;
 	}
-	free(bytes);
-	return r;
+	return 0;
 }
 
 struct runtime_memory process_memory(struct files *files, const struct process *process,
@@ -72,8 +73,8 @@ static void complete_again(struct process *process, struct process_runtime *said
 static const struct runtime_facts *complete(struct files *files, struct process *process,
 					    const struct runtime_facts *partial, int64_t bias)
 {
-	struct process_memory reading;
-	struct runtime_memory memory = process_memory(files, process, &reading);
+	struct process_memory source;
+	struct runtime_memory memory = process_memory(files, process, &source);
 	struct process_runtime **slot = &process->said[partial->runtime % RUNTIME_ROWS];
 	struct process_runtime *said = *slot;
 

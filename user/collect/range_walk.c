@@ -67,17 +67,20 @@ static int read_pieces(void *context, const struct runtime_piece *pieces, size_t
 {
 	struct range_walk *walk = context;
 	const struct walk_memory *stack = walk->stack;
-	int r = 0;
 
-	for (size_t i = 0; i < n && r == 0; i++) {
+	for (size_t i = 0; i < n; i++) {
 		uint64_t at = pieces[i].address - stack->start;
+		int r;
 
-		if (at < stack->n && pieces[i].n <= stack->n - at)
+		if (at < stack->n && pieces[i].n <= stack->n - at) {
 			memcpy(pieces[i].to, stack->bytes + at, pieces[i].n);
-		else
-			r = read_process(walk, pieces[i].address, pieces[i].to, pieces[i].n);
+			continue;
+		}
+		r = read_process(walk, pieces[i].address, pieces[i].to, pieces[i].n);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 /*

@@ -39,8 +39,12 @@ static int add_to_generation(struct stack_generation *to, struct stack_frames st
 	/* One more: the array exists even if it is empty. */
 	int r = array_reserve(to->addresses, to->addresses_capacity, to->n_addresses, stack.n + 1);
 
-	r = r < 0 ? r : array_reserve(to->stacks, to->stacks_capacity, to->n_stacks, 1);
-	r = r < 0 ? r : table_add(&to->by_id, stack.id, to->n_stacks);
+	if (r < 0)
+		return r;
+	r = array_reserve(to->stacks, to->stacks_capacity, to->n_stacks, 1);
+	if (r < 0)
+		return r;
+	r = table_add(&to->by_id, stack.id, to->n_stacks);
 	if (r < 0)
 		return r;
 	memcpy(to->addresses + to->n_addresses, frames, stack.n * sizeof *frames);
@@ -76,8 +80,9 @@ int raw_stacks_add(struct raw_stacks *stacks, uint64_t id, uint64_t time, const 
 	struct stack_frames new = {.id = id, .time = time, .n = n, .end = end}, known;
 	int r = raw_stacks_find(stacks, id, &known);
 
-	return r != 0 ? (r < 0 ? r : 0)
-		      : add_to_generation(&stacks->now, new, (const uint64_t *)frames);
+	if (r != 0)
+		return r < 0 ? r : 0;
+	return add_to_generation(&stacks->now, new, (const uint64_t *)frames);
 }
 
 size_t raw_stacks_bytes(const struct raw_stacks *stacks)

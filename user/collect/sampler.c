@@ -91,16 +91,17 @@ static void begin_timer(const struct sampler *sampler, size_t event, struct samp
 static int open_events(const struct sampler *sampler, unsigned int number, struct sampler_cpu *cpu,
 		       const struct sampler_event **ret_event)
 {
-	int r = 0;
+	for (size_t i = 0; i < sampler->n_events; i++) {
+		int r = open_event(&sampler->events[i], number, sampler->divisor, cpu,
+				   &cpu->links[i], &cpu->fds[i]);
 
-	for (size_t i = 0; i < sampler->n_events && r == 0; i++) {
-		r = open_event(&sampler->events[i], number, sampler->divisor, cpu, &cpu->links[i],
-			       &cpu->fds[i]);
-		begin_timer(sampler, i, cpu);
-		if (r < 0)
+		if (r < 0) {
 			*ret_event = &sampler->events[i];
+			return r;
+		}
+		begin_timer(sampler, i, cpu);
 	}
-	return r;
+	return 0;
 }
 
 static int open_ring(const struct sampler *sampler, struct sampler_cpu *cpu, unsigned int number)
@@ -145,14 +146,22 @@ static int start_cpu(const struct sampler *sampler, struct sampler_cpu *cpu, uns
 	return r;
 }
 
+static int open_cpu(const struct sampler *sampler, struct sampler_cpu *cpu, unsigned int number)
+{
+	const struct sampler_event *failed;
+	int r = open_ring(sampler, cpu, number);
+
+	if (r < 0)
+		return r;
+	return start_cpu(sampler, cpu, number, &failed);
+}
+
 /* Adds a CPU that came while we record. */
 static int follow_cpu(struct sampler *sampler, unsigned int number)
 {
 	struct sampler_cpu *cpu = &sampler->cpus[number];
-	const struct sampler_event *failed;
-	int r = open_ring(sampler, cpu, number);
+	int r = open_cpu(sampler, cpu, number);
 
-	r = r < 0 ? r : start_cpu(sampler, cpu, number, &failed);
 	if (r < 0)
 		close_cpu(cpu);
 	return r;

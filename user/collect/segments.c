@@ -346,16 +346,20 @@ int segments_allocate(struct segments *segments, enum room_kind kind, uint32_t n
 	n_words = whole_words(n_words);
 	if (n_words > BF_SEGMENT_WORDS - BF_SEGMENT_FIRST)
 		return -E2BIG;
-	do {
+	for (;;) {
 		grow_ahead(segments);
 		r = take_any(segments, kind, n_words, epoch, ret);
-		if (r == 0 && segments->is_growing)
+		if (r != 0)
+			return r < 0 ? r : 0;
+		if (segments->is_growing) {
 			r = wait_for_growth(segments);
-		else if (r == 0 && (!may_evict || !evict(segments, epoch,
-							 kind == ROOM_MAPPINGS ? 0 : IDLE_EPOCHS)))
-			r = -ENOSPC;
-	} while (r == 0);
-	return r < 0 ? r : 0;
+			if (r < 0)
+				return r;
+		} else if (!may_evict ||
+			   !evict(segments, epoch, kind == ROOM_MAPPINGS ? 0 : IDLE_EPOCHS)) {
+			return -ENOSPC;
+		}
+	}
 }
 
 uint32_t *segments_words(const struct segments *segments, struct room room)

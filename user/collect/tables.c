@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/go_open.h"
+#include "base/system.h"
 
 #define MAX_EXTENTS	 16   /* of a file, mapped at this many places */
 #define MAX_EXTENT_SLOTS 4096 /* 1 GiB of code in one piece; sparse files may claim any size */
@@ -256,31 +257,38 @@ static int root_of(const struct tables *tables, const struct file *mapped)
 	return mapped->root == UINT32_MAX ? -1 : tables->files->roots.items[mapped->root].fd;
 }
 
+/* @fd: of the file with its stripped sections. */
+static int build_from(struct tables *tables, struct elf_file *elf, int fd, struct unwind_table *ret)
+{
+	struct elf_file debug;
+	int r = elf_file_open(&debug, fd);
+
+	if (r < 0)
+		return r;
+	r = unwind_table_build_yielding(elf, &debug, tables->yield, tables->yield_context, ret);
+	elf_file_done(&debug);
+	return r;
+}
+
 /* Builds the table of @elf again with its stripped sections, if these can be found. */
 static int build_with_debug(struct tables *tables, const struct file *mapped, struct elf_file *elf,
 			    struct unwind_table *table)
 {
 	int root = root_of(tables, mapped);
-	int fd = tables->debug ? tables->debug->open_file(elf, mapped->fd, mapped->path, root)
-			       : -ENOENT;
+	_cleanup_close_ int fd =
+		tables->debug ? tables->debug->open_file(elf, mapped->fd, mapped->path, root)
+			      : -ENOENT;
 	struct unwind_table built;
-	struct elf_file debug;
 	int r;
 
 	if (fd < 0)
 		return fd == -ENOMEM ? fd : 0;
-	r = elf_file_open(&debug, fd);
-	if (r == 0) {
-		r = unwind_table_build_yielding(elf, &debug, tables->yield, tables->yield_context,
-						&built);
-		elf_file_done(&debug);
-	}
-	close(fd);
-	if (r == 0) {
-		unwind_table_done(table);
-		*table = built;
-	}
-	return r == -ENOMEM ? r : 0;
+	r = build_from(tables, elf, fd, &built);
+	if (r < 0)
+		return r == -ENOMEM ? r : 0;
+	unwind_table_done(table);
+	*table = built;
+	return 0;
 }
 
 static int build_table(struct tables *tables, const struct file *mapped, struct elf_file *elf,
@@ -310,17 +318,18 @@ static int build_here(struct tables *tables, const struct file *mapped, struct t
 	int r = mapped->fd >= 0 ? elf_file_open(&elf, mapped->fd) : elf_file_open_vdso(&elf);
 
 	*ret = (struct table_result){.error = r, .is_elf = true};
-	if (r == 0) {
-		ret->error = elf.machine == WALK_HOST_MACHINE
-				     ? build_table(tables, mapped, &elf, &ret->table)
-				     : -ENOENT;
-		ret->is_go = ret->table.is_go || go_table_is_go(&elf);
-		if (runtime_examine(&elf, &facts) == 0 && facts.runtime)
-			add_extra(ret, &facts);
-		elf_file_done(&elf);
-	} else if (mapped->fd >= 0) {
-		ret->is_elf = elf_file_is_elf(mapped->fd);
+	if (r < 0) {
+		if (mapped->fd >= 0)
+			ret->is_elf = elf_file_is_elf(mapped->fd);
+		return r == -ENOMEM ? r : 0;
 	}
+	ret->error = elf.machine == WALK_HOST_MACHINE
+			     ? build_table(tables, mapped, &elf, &ret->table)
+			     : -ENOENT;
+	ret->is_go = ret->table.is_go || go_table_is_go(&elf);
+	if (runtime_examine(&elf, &facts) == 0 && facts.runtime)
+		add_extra(ret, &facts);
+	elf_file_done(&elf);
 	return ret->error == -ENOMEM ? -ENOMEM : 0;
 }
 
@@ -479,13 +488,15 @@ static uint32_t find_slots(struct tables *tables, uint32_t n)
 
 int tables_reclaim(struct tables *tables)
 {
-	int r = 0;
+	for (size_t i = 0; i < tables->quiet.n; i++) {
+		int r = add_range(&tables->free, tables->quiet.ranges[i].first,
+				  tables->quiet.ranges[i].n);
 
-	for (size_t i = 0; r >= 0 && i < tables->quiet.n; i++)
-		r = add_range(&tables->free, tables->quiet.ranges[i].first,
-			      tables->quiet.ranges[i].n);
+		if (r < 0)
+			return r;
+	}
 	tables->quiet.n = 0;
-	return r < 0 ? r : 0;
+	return 0;
 }
 
 /* The extent with slots for the parts [@first, + @n); makes it if enough are left. */

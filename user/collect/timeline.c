@@ -180,21 +180,25 @@ static int apply_map(struct processes *processes, const struct timeline_event *e
 		return 0; /* not recorded */
 	r = files_get_at(&processes->files, &mapped->name, event->pid, mapping.start, mapping.end,
 			 event->time, &mapping.file);
-	return r < 0 ? r : processes_map(processes, event->pid, &mapping, event->time);
+	if (r < 0)
+		return r;
+	return processes_map(processes, event->pid, &mapping, event->time);
 }
 
 /* A process from before the records is read once it has a child, which begins with its mappings. */
 static int apply_fork(struct processes *processes, const struct timeline_event *event)
 {
 	uint32_t parent = processes_latest(processes, event->parent_pid);
-	int r = 0;
 
-	if (parent == TABLE_NONE && event->parent_pid)
-		r = processes_see(processes, event->parent_pid, event->parent_start,
-				  event->parent_exec_id, &parent);
-	return r < 0 ? r
-		     : processes_fork(processes, event->parent_pid, event->pid, event->start,
-				      event->exec_id);
+	if (parent == TABLE_NONE && event->parent_pid) {
+		int r = processes_see(processes, event->parent_pid, event->parent_start,
+				      event->parent_exec_id, &parent);
+
+		if (r < 0)
+			return r;
+	}
+	return processes_fork(processes, event->parent_pid, event->pid, event->start,
+			      event->exec_id);
 }
 
 static int apply(struct processes *processes, const struct timeline_event *event)
@@ -225,17 +229,20 @@ static void forget_event(struct timeline *timeline, struct timeline_event *event
 int timeline_catch_up(struct timeline *timeline, struct processes *processes)
 {
 	uint64_t now = monotonic_ns();
-	int r = 0;
 
-	for (size_t i = 0; r >= 0 && processes->n_behind && i < processes->pool.n; i++) {
+	for (size_t i = 0; processes->n_behind && i < processes->pool.n; i++) {
 		const struct process *process = &processes->processes[i];
+		int r;
 
-		if (process->n_references && process->is_behind &&
-		    record_share_take_all(&timeline->share, &processes->files.budgets, process->pid,
-					  now))
-			r = processes_catch_up(processes, i, now);
+		if (!process->n_references || !process->is_behind ||
+		    !record_share_take_all(&timeline->share, &processes->files.budgets,
+					   process->pid, now))
+			continue;
+		r = processes_catch_up(processes, i, now);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 int timeline_apply(struct timeline *timeline, struct processes *processes, uint64_t until,

@@ -195,36 +195,65 @@ static const struct generated_part *generated_of(const struct generated_code *ge
 	return NULL;
 }
 
+/* Appends @mapping: in three parts, some empty, if code in it is generated. */
+static int describe_mapping(struct unwinder *unwinder, const struct mapping *mapping,
+			    const struct generated_code *generated, struct bf_mapping *to,
+			    size_t *n)
+{
+	const struct generated_part *built_in = generated_of(generated, mapping->file);
+	struct mapping rest = *mapping, part;
+	int r;
+
+	if (built_in) {
+		part = cut_at(&rest, built_in->start);
+		r = describe(unwinder, &part, NULL, to, n);
+		if (r < 0)
+			return r;
+		part = cut_at(&rest, built_in->end);
+		r = describe(unwinder, &part, built_in, to, n);
+		if (r < 0)
+			return r;
+	}
+	return describe(unwinder, &rest, NULL, to, n);
+}
+
 /* Joins neighbours without a table. The caller frees *@ret. Errors: -ENOMEM. */
 static int describe_list(struct unwinder *unwinder, const struct mapping_list *list,
 			 const struct generated_code *generated, struct bf_mapping **ret,
 			 size_t *ret_n)
 {
-	struct bf_mapping *to = calloc(3 * list->n + 1, sizeof *to);
+	_cleanup_free_ struct bf_mapping *to = calloc(3 * list->n + 1, sizeof *to);
 	size_t n = 0;
-	int r = 0;
 
 	if (!to)
 		return -ENOMEM;
-	for (size_t i = 0; i < list->n && r >= 0; i++) {
-		const struct generated_part *built_in =
-			generated_of(generated, list->items[i].file);
-		struct mapping rest = list->items[i], part;
+	for (size_t i = 0; i < list->n; i++) {
+		int r = describe_mapping(unwinder, &list->items[i], generated, to, &n);
 
-		if (built_in) {
-			part = cut_at(&rest, built_in->start);
-			r = describe(unwinder, &part, NULL, to, &n);
-			part = cut_at(&rest, built_in->end);
-			r = r < 0 ? r : describe(unwinder, &part, built_in, to, &n);
-		}
-		r = r < 0 ? r : describe(unwinder, &rest, NULL, to, &n);
-	}
-	if (r < 0) {
-		free(to);
-		return r;
+		if (r < 0)
+			return r;
 	}
 	*ret = to;
 	*ret_n = n;
+	to = NULL;
+	return 0;
+}
+
+static int take_room(struct unwinder *unwinder, struct list_rooms *rooms, unsigned int class)
+{
+	struct room room = {};
+	size_t before = rooms->n;
+	int r = segments_allocate(&unwinder->segments, ROOM_MAPPINGS, room_words(class),
+				  epoch_now(unwinder), true, &room);
+
+	if (r < 0)
+		return r;
+	/* Taking one may have evicted earlier ones. */
+	if (rooms->n != before) {
+		segments_release(&unwinder->segments, room, room_words(class));
+		return -ENOSPC;
+	}
+	rooms->rooms[rooms->n++] = room;
 	return 0;
 }
 
@@ -233,7 +262,6 @@ static int take_rooms(struct unwinder *unwinder, struct list_rooms *rooms, size_
 {
 	size_t n_chunks = n > BF_MAX_MAPPINGS ? (n + BF_MAX_MAPPINGS - 1) / BF_MAX_MAPPINGS : 0;
 	unsigned int class = class_of(n_chunks ? n_chunks : n);
-	int r = 0;
 
 	if (n_chunks > MAX_CHUNKS)
 		return -ENOSPC;
@@ -244,24 +272,15 @@ static int take_rooms(struct unwinder *unwinder, struct list_rooms *rooms, size_
 	if (!rooms->rooms)
 		return -ENOMEM;
 	rooms->class = class;
-	for (size_t i = 0; r >= 0 && i <= n_chunks; i++) {
-		struct room room = {};
+	for (size_t i = 0; i <= n_chunks; i++) {
+		int r = take_room(unwinder, rooms, i ? LAST_CLASS : class);
 
-		r = segments_allocate(&unwinder->segments, ROOM_MAPPINGS,
-				      room_words(i ? LAST_CLASS : class), epoch_now(unwinder), true,
-				      &room);
-		/* Taking one may have evicted earlier ones. */
-		if (r >= 0 && rooms->n != i) {
-			segments_release(&unwinder->segments, room,
-					 room_words(i ? LAST_CLASS : class));
-			r = -ENOSPC;
+		if (r < 0) {
+			release_rooms(unwinder, rooms);
+			return r;
 		}
-		if (r >= 0)
-			rooms->rooms[rooms->n++] = room;
 	}
-	if (r < 0)
-		release_rooms(unwinder, rooms);
-	return r;
+	return 0;
 }
 
 /* Writes one of several chunks, and its place. */
@@ -312,7 +331,9 @@ static int place_list(struct unwinder *unwinder, struct mapping_list *list,
 	if (list->rooms.n && list->rooms.version == list->version)
 		return 0;
 	r = describe_list(unwinder, list, generated, &mappings, &n);
-	r = r < 0 ? r : take_rooms(unwinder, &list->rooms, n);
+	if (r < 0)
+		return r;
+	r = take_rooms(unwinder, &list->rooms, n);
 	if (r < 0)
 		return r;
 	write_rooms(unwinder, &list->rooms, mappings, n);
@@ -338,18 +359,42 @@ static int find_programs(struct unwinder *unwinder, struct process *process,
 {
 	struct found_runtime found[BF_PROCESS_RUNTIMES];
 	uint32_t n = 0, to = 0;
-	int r = 0;
 
 	if (!unwinder->no_runtimes)
 		n = process_runtimes(&unwinder->tables, process, found);
-	for (uint32_t i = 0; i < n && r == 0; i++) {
-		r = frame_programs_number(&unwinder->programs, found[i].facts, process->pid,
-					  unwinder->processes->files.files[found[i].file].path,
-					  &ret->runtimes[to]);
+	for (uint32_t i = 0; i < n; i++) {
+		int r = frame_programs_number(&unwinder->programs, found[i].facts, process->pid,
+					      unwinder->processes->files.files[found[i].file].path,
+					      &ret->runtimes[to]);
+
+		if (r < 0)
+			return r;
 		ret->biases[to] = found[i].bias;
-		to += r == 0 && ret->runtimes[to];
+		to += ret->runtimes[to] != 0;
 	}
-	return r;
+	return 0;
+}
+
+/* Sets where BPF finds the process's mappings. Errors: -ENOSPC, -ENOMEM. */
+static int place_process(struct unwinder *unwinder, struct process *process,
+			 struct bf_process *ret)
+{
+	struct list_rooms *rooms = &process->mappings->rooms;
+	struct generated_code generated = find_generated(unwinder, process);
+	struct room place;
+	int r = find_programs(unwinder, process, ret);
+
+	if (r < 0)
+		return r;
+	r = place_list(unwinder, process->mappings, &generated);
+	if (r < 0)
+		return r;
+	room_half(unwinder, rooms->rooms[0], rooms->class, rooms->turn, &place);
+	ret->segment = place.segment;
+	ret->at = place.at;
+	ret->n = rooms->count;
+	ret->emptied = segments_emptied(&unwinder->segments, place.segment);
+	return 0;
 }
 
 static int push(struct unwinder *unwinder, struct process *process)
@@ -361,23 +406,11 @@ static int push(struct unwinder *unwinder, struct process *process)
 		.is_whole = process->n_misses >= MISSES_TO_BELIEVE,
 		.is_changing = process->changing_until != 0,
 	};
-	struct list_rooms *rooms = &process->mappings->rooms;
-	struct generated_code generated = find_generated(unwinder, process);
-	struct room place;
-	int r = find_programs(unwinder, process, &value);
+	int r = place_process(unwinder, process, &value);
 
-	r = r < 0 ? r : place_list(unwinder, process->mappings, &generated);
 	if (r == -ENOMEM)
 		return r;
-	if (r < 0) {
-		unwinder->n_refused++;
-	} else {
-		room_half(unwinder, rooms->rooms[0], rooms->class, rooms->turn, &place);
-		value.segment = place.segment;
-		value.at = place.at;
-		value.n = rooms->count;
-		value.emptied = segments_emptied(&unwinder->segments, place.segment);
-	}
+	unwinder->n_refused += r < 0;
 	give_to_bpf(unwinder, process->pid, &value);
 	process->pushed = process->mappings->version;
 	return 0;
@@ -400,22 +433,32 @@ static bool is_pushed(const struct process *process)
 	return process->pushed == process->mappings->version && process->mappings->rooms.n;
 }
 
+static int sync_process(struct unwinder *unwinder, uint32_t index)
+{
+	struct process *process = &unwinder->processes->processes[index];
+	int r;
+
+	if (!process->is_wanted || process->ended || is_pushed(process))
+		return 0;
+	r = look_around(unwinder, index);
+	if (r < 0)
+		return r;
+	return push(unwinder, process);
+}
+
 int unwinder_sync(struct unwinder *unwinder)
 {
 	struct processes *processes = unwinder->processes;
 	uint32_t changed;
-	int r = 0;
 
-	while (r >= 0 && (changed = processes_take_changed(processes)) != TABLE_NONE) {
-		struct process *process = &processes->processes[changed];
+	while ((changed = processes_take_changed(processes)) != TABLE_NONE) {
+		int r = sync_process(unwinder, changed);
 
-		if (process->is_wanted && !process->ended && !is_pushed(process)) {
-			r = look_around(unwinder, changed);
-			r = r < 0 ? r : push(unwinder, process);
-		}
 		processes_put(processes, changed);
+		if (r < 0)
+			return r;
 	}
-	return r < 0 ? r : 0;
+	return 0;
 }
 
 /* Makes the next sync give BPF the mappings of @process again. */
@@ -433,26 +476,33 @@ static int allow_again(struct unwinder *unwinder)
 {
 	struct processes *processes = unwinder->processes;
 	bool had_no_slots = tables_allow_again(&unwinder->tables);
-	int r = 0;
 
-	for (size_t i = 0; r >= 0 && i < processes->pool.n; i++) {
+	for (size_t i = 0; i < processes->pool.n; i++) {
 		const struct process *process = &processes->processes[i];
+		int r;
 
-		if (process->n_references && process->pushed &&
-		    (had_no_slots || !process->mappings->rooms.n))
-			r = push_again(unwinder, i);
+		if (!process->n_references || !process->pushed ||
+		    (!had_no_slots && process->mappings->rooms.n))
+			continue;
+		r = push_again(unwinder, i);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 int unwinder_reclaim(struct unwinder *unwinder)
 {
 	int r = tables_reclaim(&unwinder->tables);
 
-	r = r < 0 ? r : segments_reclaim(&unwinder->segments);
-	if (r > 0 || (r == 0 && segments_may_have_room(&unwinder->segments, epoch_now(unwinder))))
-		r = allow_again(unwinder);
-	return r;
+	if (r < 0)
+		return r;
+	r = segments_reclaim(&unwinder->segments);
+	if (r < 0)
+		return r;
+	if (r > 0 || segments_may_have_room(&unwinder->segments, epoch_now(unwinder)))
+		return allow_again(unwinder);
+	return 0;
 }
 
 int unwinder_prepare(struct unwinder *unwinder, uint32_t index)
@@ -461,12 +511,13 @@ int unwinder_prepare(struct unwinder *unwinder, uint32_t index)
 	struct walk_code code;
 	int r = look_around(unwinder, index);
 
-	for (size_t i = 0; r >= 0 && i < process->mappings->n; i++) {
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < process->mappings->n; i++) {
 		const struct mapping *mapping = &process->mappings->items[i];
 
 		r = tables_look_up(&unwinder->tables, mapping, mapping->offset,
-				       epoch_now(unwinder), &code);
-
+				   epoch_now(unwinder), &code);
 		if (r < 0)
 			return r;
 	}
@@ -530,7 +581,7 @@ static bool ready_range(struct unwinder *unwinder, uint32_t index, struct proces
 			struct walk_memory *memory)
 {
 	struct process *process = &unwinder->processes->processes[index];
-	struct runtime_memory reading = process_memory(&unwinder->processes->files, process, to);
+	struct runtime_memory live = process_memory(&unwinder->processes->files, process, to);
 	struct found_runtime found[BF_PROCESS_RUNTIMES];
 	uint32_t n;
 
@@ -539,7 +590,7 @@ static bool ready_range(struct unwinder *unwinder, uint32_t index, struct proces
 	unwinder->range = unwinder->range ?: calloc(1, sizeof *unwinder->range);
 	if (!unwinder->range)
 		return false;
-	range_walk_init(unwinder->range, &reading);
+	range_walk_init(unwinder->range, &live);
 	n = process_runtimes(&unwinder->tables, process, found);
 	for (uint32_t i = 0; i < n; i++)
 		if (range_walk_add(unwinder->range, found[i].facts, found[i].bias)) {
@@ -563,7 +614,7 @@ int unwinder_walk(struct unwinder *unwinder, const struct bf_snapshot_event *eve
 	};
 	struct snapshot_walk context = {.unwinder = unwinder};
 	struct bf_walk walk = event->walk;
-	struct process_memory reading;
+	struct process_memory source;
 	struct process *process;
 	uint32_t n = event->n;
 	uint64_t tables_built = unwinder->tables.n_built;
@@ -579,7 +630,7 @@ int unwinder_walk(struct unwinder *unwinder, const struct bf_snapshot_event *eve
 	r = look_around(unwinder, context.process);
 	if (r < 0)
 		return r;
-	if (!ready_range(unwinder, context.process, &reading, &memory))
+	if (!ready_range(unwinder, context.process, &source, &memory))
 		return -ENOMEM;
 	context.generated =
 		find_generated(unwinder, &unwinder->processes->processes[context.process]);
@@ -598,7 +649,7 @@ int unwinder_walk(struct unwinder *unwinder, const struct bf_snapshot_event *eve
 		r = push_again(unwinder, context.process);
 	else
 		r = processes_note_change(unwinder->processes, context.process);
-	return r < 0 ? r
-		     : raw_stacks_add(unwinder->stacks, event->id, event->time, frames, n,
-				      walk.end);
+	if (r < 0)
+		return r;
+	return raw_stacks_add(unwinder->stacks, event->id, event->time, frames, n, walk.end);
 }

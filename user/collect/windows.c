@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/system.h"
 #include "collect/join.h"
 
 /* Puts the sources' descriptors into the list: the taker owns the sources. Errors: -ENOMEM. */
@@ -98,20 +99,21 @@ static int join(struct closed_window *to, struct closed_window *from)
 {
 	struct collect_window *a = &to->window, *b = &from->window;
 	size_t n = a->profile->n_mappings, n_sources = n + b->profile->n_mappings;
-	uint32_t *mappings = malloc((b->profile->n_mappings + 1) * sizeof *mappings);
+	_cleanup_free_ uint32_t *mappings = malloc((b->profile->n_mappings + 1) * sizeof *mappings);
 	struct mapping_source *sources = reallocarray(a->sources, n_sources + 1, sizeof *sources);
-	int r = mappings && sources ? 0 : -ENOMEM;
+	int r;
 
 	if (sources)
 		a->sources = sources;
-	for (size_t i = n; sources && i < n_sources; i++)
+	if (!mappings || !sources)
+		return -ENOMEM;
+	for (size_t i = n; i < n_sources; i++)
 		sources[i] = MAPPING_SOURCE_NONE;
-	r = r < 0 ? r : profile_join(a->profile, b->profile, mappings);
-	for (size_t i = 0; r >= 0 && i < b->profile->n_mappings; i++)
-		take_fds(&sources[mappings[i]], &b->sources[i]);
-	free(mappings);
+	r = profile_join(a->profile, b->profile, mappings);
 	if (r < 0)
 		return r;
+	for (size_t i = 0; i < b->profile->n_mappings; i++)
+		take_fds(&sources[mappings[i]], &b->sources[i]);
 	a->n += b->n;
 	a->end_ns = b->end_ns;
 	a->is_last = b->is_last;
