@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/system.h"
 #include "input/firefox_stacks.h"
 
 #define MAX_THREADS ((size_t)1 << 20)
@@ -63,7 +64,9 @@ static int read_strings(struct json_stacks *stacks, struct json_column *column)
 		uint32_t text;
 
 		r = json_stacks_text(stacks, &text);
-		r = r < 0 ? r : json_column_add(column, text);
+		if (r < 0)
+			return r;
+		r = json_column_add(column, text);
 	}
 	return r;
 }
@@ -82,10 +85,8 @@ static int find_column(const char *table, const char *key)
 /* Reads a column, which may also be null. */
 static int read_column(struct json_reader *reader, struct json_column *column)
 {
-	int type = json_reader_peek(reader);
-
-	if (type != JSON_ARRAY)
-		return type < 0 ? type : json_reader_skip(reader);
+	if (json_reader_peek(reader) != JSON_ARRAY)
+		return json_reader_skip(reader);
 	if (column->n)
 		return json_reader_fault(reader, "a table has a column twice");
 	return json_column_read(column, reader);
@@ -129,20 +130,18 @@ static int read_tables(struct firefox *firefox, struct firefox_tables *tables, c
 
 static int read_weights(struct json_reader *reader, struct firefox_thread *thread)
 {
-	int type = json_reader_peek(reader), r;
+	int r;
 
-	if (type != JSON_ARRAY)
-		return type < 0 ? type : json_reader_skip(reader);
+	if (json_reader_peek(reader) != JSON_ARRAY)
+		return json_reader_skip(reader);
 	r = json_reader_begin(reader, '[');
 	while (r == 0 && (r = json_reader_item(reader)) > 0) {
 		struct json_number weight;
 
 		r = json_reader_number(reader, &weight);
-		if (r >= 0)
-			r = array_reserve(thread->weights, thread->weights_capacity,
-					  thread->n_weights, 1);
-		if (r == 0)
-			thread->weights[thread->n_weights++] = weight;
+		if (r < 0)
+			return r;
+		r = array_add(thread->weights, thread->weights_capacity, thread->n_weights, weight);
 	}
 	return r;
 }
@@ -154,11 +153,11 @@ static int read_weight_type(struct json_stacks *stacks, bool *is_time)
 	size_t n;
 	int r = json_reader_text(reader, &text, &n);
 
-	if (r == 0)
-		*is_time = strcmp(text, "tracing-ms") == 0;
-	if (r == 0)
-		stacks->is_bytes |= strcmp(text, "bytes") == 0;
-	return r;
+	if (r < 0)
+		return r;
+	*is_time = strcmp(text, "tracing-ms") == 0;
+	stacks->is_bytes |= strcmp(text, "bytes") == 0;
+	return 0;
 }
 
 static int read_samples(struct firefox *firefox, struct firefox_thread *thread)
@@ -177,10 +176,12 @@ static int read_samples(struct firefox *firefox, struct firefox_thread *thread)
 		else
 			r = json_reader_skip(reader);
 	}
-	if (r == 0 && thread->n_weights && thread->n_weights != thread->stacks.n)
-		r = json_reader_fault(reader, "a thread of %zu samples has %zu weights",
-				      thread->stacks.n, thread->n_weights);
-	return r;
+	if (r < 0)
+		return r;
+	if (thread->n_weights && thread->n_weights != thread->stacks.n)
+		return json_reader_fault(reader, "a thread of %zu samples has %zu weights",
+					 thread->stacks.n, thread->n_weights);
+	return 0;
 }
 
 /* Process ids are strings from version 44 on. */
@@ -198,7 +199,7 @@ static int read_id(struct json_reader *reader, uint32_t *ret_id)
 		return r;
 	}
 	if (type != JSON_TEXT)
-		return type < 0 ? type : json_reader_skip(reader);
+		return json_reader_skip(reader);
 	r = json_reader_text(reader, &text, &n);
 	if (r == 0 && strtoull(text, NULL, 10) <= UINT32_MAX)
 		*ret_id = strtoull(text, NULL, 10);
@@ -275,11 +276,15 @@ static int read_category(struct firefox *firefox)
 			continue;
 		}
 		r = json_reader_text(reader, &name, &n);
-		for (size_t i = 0; i < sizeof names / sizeof *names && r == 0; i++)
+		if (r < 0)
+			return r;
+		for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 			if (strcmp(name, names[i].name) == 0)
 				kind = names[i].kind;
 	}
-	return r < 0 ? r : json_column_add(&firefox->categories, kind);
+	if (r < 0)
+		return r;
+	return json_column_add(&firefox->categories, kind);
 }
 
 static int read_categories(struct firefox *firefox)
@@ -306,25 +311,31 @@ static int read_entry(struct json_stacks *stacks, struct json_column *entries)
 		else
 			r = json_reader_skip(stacks->reader);
 	}
-	r = r < 0 ? r : json_column_add(entries, label);
-	return r < 0 ? r : json_column_add(entries, value);
+	if (r < 0)
+		return r;
+	r = json_column_add(entries, label);
+	if (r < 0)
+		return r;
+	return json_column_add(entries, value);
 }
 
 static int take_facts(struct json_stacks *stacks, const struct json_column *entries)
 {
 	struct strings *strings = &stacks->profile->strings;
-	int r = 0;
+	int r;
 
 	stacks->is_ours = true;
-	for (size_t i = 0; i + 1 < entries->n && r == 0; i += 2) {
-		char *label = strdup(strings_get(strings, entries->items[i]));
-		char *value = strdup(strings_get(strings, entries->items[i + 1]));
+	for (size_t i = 0; i + 1 < entries->n; i += 2) {
+		_cleanup_free_ char *label = strdup(strings_get(strings, entries->items[i]));
+		_cleanup_free_ char *value = strdup(strings_get(strings, entries->items[i + 1]));
 
-		r = label && value ? fact_read(&stacks->facts, strings, label, value) : -ENOMEM;
-		free(label);
-		free(value);
+		if (!label || !value)
+			return -ENOMEM;
+		r = fact_read(&stacks->facts, strings, label, value);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 static int read_section(struct json_stacks *stacks, struct json_column *entries)
@@ -345,9 +356,9 @@ static int read_section(struct json_stacks *stacks, struct json_column *entries)
 			r = json_reader_skip(reader);
 		}
 	}
-	if (r == 0 && strcmp(strings_get(&stacks->profile->strings, label), FACTS_LABEL) == 0)
-		r = take_facts(stacks, entries);
-	return r;
+	if (r < 0 || strcmp(strings_get(&stacks->profile->strings, label), FACTS_LABEL) != 0)
+		return r;
+	return take_facts(stacks, entries);
 }
 
 static int read_extra(struct json_stacks *stacks)
@@ -446,8 +457,9 @@ int firefox_finish(struct firefox *firefox)
 					 "is as Firefox recorded it, not as its profiler saves it: "
 					 "meta.preprocessedProfileVersion is missing");
 	r = find_mode(firefox);
-	if (r == 0)
-		add_facts(firefox);
+	if (r < 0)
+		return r;
+	add_facts(firefox);
 	for (size_t i = 0; i < firefox->n_threads && r == 0; i++)
 		r = firefox_add_thread(firefox, i);
 	return r;

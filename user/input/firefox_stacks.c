@@ -137,10 +137,10 @@ static int find_path(const struct lookup *lookup, uint32_t stack)
 	const struct firefox_tables *tables = lookup->stacks;
 	struct json_column *path = &lookup->firefox->path;
 	uint32_t parent = stack;
-	int r = 0;
+	int r;
 
 	path->n = 0;
-	while (parent != JSON_NO_INDEX && r == 0) {
+	while (parent != JSON_NO_INDEX) {
 		uint32_t at = parent;
 
 		if (path->n > FOLDED_MAX_FRAMES)
@@ -150,8 +150,10 @@ static int find_path(const struct lookup *lookup, uint32_t stack)
 			return json_stacks_fault(lookup->firefox->stacks,
 						 "stack %" PRIu32 " begins with a later one", at);
 		r = json_column_add(path, get(tables, STACK_FRAME, at));
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 static int make_sample(const struct lookup *lookup, uint32_t stack, struct profile_sample *ret)
@@ -160,14 +162,20 @@ static int make_sample(const struct lookup *lookup, uint32_t stack, struct profi
 	const struct json_column *path = &lookup->firefox->path;
 	int r = find_path(lookup, stack);
 
+	if (r < 0)
+		return r;
 	json_stacks_begin(stacks);
-	for (size_t i = path->n; i-- > 0 && r == 0;) {
+	for (size_t i = path->n; i-- > 0;) {
 		uint32_t piece = 0;
 
 		r = find_piece(lookup, path->items[i], &piece);
-		r = r < 0 ? r : json_stacks_push(stacks, piece);
+		if (r < 0)
+			return r;
+		r = json_stacks_push(stacks, piece);
+		if (r < 0)
+			return r;
 	}
-	return r < 0 ? r : json_stacks_end(stacks, &lookup->command, ret);
+	return json_stacks_end(stacks, &lookup->command, ret);
 }
 
 static int reserve_stacks(struct firefox_tables *tables)
@@ -195,7 +203,9 @@ static int find_sample(const struct lookup *lookup, uint32_t stack,
 			firefox->stacks,
 			"a sample refers to stack %" PRIu32 ", where there are %zu", stack, n);
 	r = reserve_stacks(tables);
-	if (r == 0 && tables->threads[stack] != lookup->thread) {
+	if (r < 0)
+		return r;
+	if (tables->threads[stack] != lookup->thread) {
 		r = array_reserve(firefox->samples, firefox->samples_capacity, firefox->n_samples,
 				  1);
 		if (r < 0)
@@ -206,9 +216,8 @@ static int find_sample(const struct lookup *lookup, uint32_t stack,
 		tables->threads[stack] = lookup->thread;
 		tables->sample_of[stack] = firefox->n_samples++;
 	}
-	if (r == 0)
-		*ret = &firefox->samples[tables->sample_of[stack]];
-	return r;
+	*ret = &firefox->samples[tables->sample_of[stack]];
+	return 0;
 }
 
 /* Threads */
@@ -216,9 +225,9 @@ static int find_sample(const struct lookup *lookup, uint32_t stack,
 static int add_samples(const struct lookup *lookup, const struct firefox_thread *thread)
 {
 	struct json_stacks *stacks = lookup->firefox->stacks;
-	int r = 0;
+	int r;
 
-	for (size_t i = 0; i < thread->stacks.n && r == 0; i++) {
+	for (size_t i = 0; i < thread->stacks.n; i++) {
 		struct json_number one = {.whole = 1};
 		const struct profile_sample *sample = NULL;
 		uint64_t weight;
@@ -228,12 +237,18 @@ static int add_samples(const struct lookup *lookup, const struct firefox_thread 
 			continue;
 		r = json_stacks_weight(stacks, thread->n_weights ? &thread->weights[i] : &one,
 				       1000000, &weight);
-		if (r < 0 || !weight)
+		if (r < 0)
+			return r;
+		if (!weight)
 			continue;
 		r = find_sample(lookup, thread->stacks.items[i], &sample);
-		r = r < 0 ? r : json_stacks_add(stacks, *sample, weight);
+		if (r < 0)
+			return r;
+		r = json_stacks_add(stacks, *sample, weight);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 int firefox_add_thread(struct firefox *firefox, size_t i)

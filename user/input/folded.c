@@ -102,18 +102,20 @@ static bool is_key(const char *text, size_t n, const char *key)
 static int read_module(struct reader *reader, const char *text, const char *end)
 {
 	const char *tab = memchr(text, '\t', end - text), *at = tab + 1;
-	int r = 0;
 
 	if (!tab || tab == text)
 		return 0;
-	while (r == 0 && at < end && memchr(at, ';', end - at)) {
+	while (at < end && memchr(at, ';', end - at)) {
 		struct cut cut = cut_at(at);
+		int r = 0;
 
 		if (cut.n)
 			r = pieces_set_module(&reader->pieces, at, cut, text, tab - text);
+		if (r < 0)
+			return r;
 		at += cut.n + 1;
 	}
-	return r;
+	return 0;
 }
 
 /* Of several files, the first one's facts count. */
@@ -261,16 +263,19 @@ static int find_frames(struct reader *reader, const char *text, size_t first)
 {
 	const size_t ahead = 4;
 	struct folded_stack *stack = &reader->stack;
-	int r = 0;
 
 	for (size_t i = first; i < stack->n; i++)
 		stack->frames[i].piece = pieces_expect(&reader->pieces, stack->frames[i].hash);
-	for (size_t i = first; i < stack->n && r == 0; i++) {
+	for (size_t i = first; i < stack->n; i++) {
+		int r;
+
 		if (i + ahead < stack->n)
 			pieces_prefetch_text(&reader->pieces, stack->frames[i + ahead].piece);
 		r = find_frame(reader, text, i);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 /* Turns the @n bytes of a line's stack into frames; a `;` replaces what ends it. */
@@ -282,11 +287,12 @@ static int read_frames(struct reader *reader, const struct line *line, size_t n)
 	keep_common(reader, line, n);
 	first = reader->stack.n;
 	line->text[n] = ';';
-	r = cut_frames(reader, line->text, n);
-	r = r < 0 ? r : find_frames(reader, line->text, first);
 	reader->before = line->text;
 	reader->n_before = n + 1;
-	return r;
+	r = cut_frames(reader, line->text, n);
+	if (r < 0)
+		return r;
+	return find_frames(reader, line->text, first);
 }
 
 static int add_value(struct reader *reader, int side, const struct value *value)
@@ -335,6 +341,15 @@ static int fail_value(const struct reader *reader)
 			   "a folded line ends in a space and digits: main;work;wait 3");
 }
 
+static int add_line(struct reader *reader, const struct line *line, const struct values *values)
+{
+	int r = read_frames(reader, line, values->n);
+
+	for (int side = 0; side < reader->n_columns && r == 0; side++)
+		r = add_value(reader, side, &values->sides[side]);
+	return r;
+}
+
 static int read_line(struct reader *reader, const struct line *line)
 {
 	struct values values;
@@ -352,10 +367,8 @@ static int read_line(struct reader *reader, const struct line *line)
 	if (r > 0 && r < reader->n_columns)
 		return lines_fail(&reader->lines, -EINVAL,
 				  "one value, where the lines before it have two");
-	r = r < 0 ? r : read_frames(reader, line, values.n);
-	r = r < 0 ? r : add_value(reader, NEW, &values.sides[NEW]);
-	if (r == 0 && reader->n_columns == 2)
-		r = add_value(reader, BASE, &values.sides[BASE]);
+	if (r > 0)
+		r = add_line(reader, line, &values);
 	return r < 0 ? fail_line(reader, r) : 0;
 }
 
@@ -442,21 +455,26 @@ static int split_thread(struct profile *profile, struct profile_sample *sample)
 /* The roots come from --threads only if all look so: a single one may be a command's name. */
 static int finish_threads(struct reader *reader)
 {
-	int r = 0;
+	int r;
 
 	if (reader->stack.has_no_thread)
 		return 0;
-	for (int k = 0; k < PIECE_SIDES && r == 0; k++) {
+	for (int k = 0; k < PIECE_SIDES; k++) {
 		struct side *side = &reader->sides[k];
 
 		if (!side->profile || side->first_sample == side->profile->n_samples)
 			continue;
 		side->profile->by_thread = true;
-		for (size_t i = side->first_sample; i < side->profile->n_samples && r == 0; i++)
+		for (size_t i = side->first_sample; i < side->profile->n_samples; i++) {
 			r = split_thread(side->profile, &side->profile->samples[i]);
-		r = r < 0 ? r : profile_index_samples(side->profile);
+			if (r < 0)
+				return r;
+		}
+		r = profile_index_samples(side->profile);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 /* The file's beginning */
@@ -497,21 +515,32 @@ static int begin_folded(struct reader *reader)
 	return r;
 }
 
+static int read_folded(struct reader *reader)
+{
+	int r = input_set_event(reader->input, &(struct profile_event){},
+				reader->lines.stream->name, reader->failure);
+
+	if (r < 0)
+		return r;
+	r = begin_folded(reader);
+	if (r < 0)
+		return r;
+	r = read_lines(reader);
+	if (r < 0)
+		return r;
+	r = finish_mode(reader);
+	if (r < 0)
+		return r;
+	return finish_threads(reader);
+}
+
 int folded_read(struct input *input, struct stream *stream, struct failure *failure)
 {
 	struct reader reader = {.input = input,
 				.failure = failure,
 				.lines = {.stream = stream, .failure = failure}};
-	int r = input_set_event(input, &(struct profile_event){}, stream->name, failure);
+	int r = read_folded(&reader);
 
-	r = r < 0 ? r : begin_folded(&reader);
-	if (r == 0) {
-		r = read_lines(&reader);
-		if (r == 0)
-			r = finish_mode(&reader);
-		if (r == 0)
-			r = finish_threads(&reader);
-	}
 	if (r == -ENOMEM)
 		failure_set(failure, r, "%s: %s", stream->name, strerror(-r));
 	pieces_done(&reader.pieces);

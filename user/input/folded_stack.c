@@ -109,16 +109,19 @@ static int add_stack(struct folded_stack *stack, int side, size_t first, size_t 
 	uint32_t n = 0;
 	int r = array_reserve(stack->locations, stack->locations_capacity, 0, limit - first + 1);
 
-	for (size_t k = 0; k < limit - first && r == 0; k++) {
+	if (r < 0)
+		return r;
+	for (size_t k = 0; k < limit - first; k++) {
 		size_t i = leaf_first ? first + k : limit - 1 - k;
 
 		if (stack->no_inline && piece_at(stack, i)->kind == FRAME_INLINED)
 			continue;
 		r = locate(stack, i, side, &stack->locations[n++]);
+		if (r < 0)
+			return r;
 	}
-	return r < 0 ? r
-		     : profile_add_stack(stack->pieces->profiles[side], stack->locations, n, end,
-					 ret_stack);
+	return profile_add_stack(stack->pieces->profiles[side], stack->locations, n, end,
+				 ret_stack);
 }
 
 /* Reads the waker's name from the last piece of its part. */
@@ -145,20 +148,24 @@ static int add_waker(struct folded_stack *stack, int side, size_t first, size_t 
 	struct profile_waker waker = {.next = *waker_id};
 	enum stack_end end = STACK_COMPLETE;
 	size_t name = limit - 1;
-	int r = 0;
+	int r;
 
 	limit = name;
 	if (piece_at(stack, name)->mark == MARK_INTERRUPT) {
 		waker.is_interrupt = true;
 	} else {
 		r = name_waker(stack, side, name, &waker);
+		if (r < 0)
+			return r;
 		if (limit > first && piece_at(stack, limit - 1)->mark == MARK_TRUNCATED) {
 			end = STACK_TRUNCATED;
 			limit--;
 		}
 	}
-	r = r < 0 ? r : add_stack(stack, side, first, limit, true, end, &waker.stack);
-	return r < 0 ? r : profile_add_waker(stack->pieces->profiles[side], &waker, waker_id);
+	r = add_stack(stack, side, first, limit, true, end, &waker.stack);
+	if (r < 0)
+		return r;
+	return profile_add_waker(stack->pieces->profiles[side], &waker, waker_id);
 }
 
 static void note(struct folded_stack *stack, const struct parts *parts)
@@ -181,9 +188,9 @@ int folded_stack_read(struct folded_stack *stack, int side, struct profile_sampl
 	sample.is_idle = parts.is_idle;
 	sample.reason = parts.reason;
 	r = pieces_command(stack->pieces, stack->frames[parts.command].piece, side, &sample.comm);
-	if (r >= 0)
-		r = add_stack(stack, side, parts.first, parts.limit, false, parts.end,
-			      &sample.stack);
+	if (r < 0)
+		return r;
+	r = add_stack(stack, side, parts.first, parts.limit, false, parts.end, &sample.stack);
 	for (size_t i = parts.n_wakers; i-- > 0 && r == 0;)
 		r = add_waker(stack, side, parts.wakers[i] + 1, parts.wakers[i + 1], &sample.waker);
 	if (r < 0)

@@ -56,9 +56,9 @@ static int read_shared(struct json_file *json)
 	int r = json_reader_begin(&json->reader, '{');
 
 	while (r == 0 && (r = json_reader_key(&json->reader, &key)) > 0) {
-		r = speedscope_read_shared(&json->speedscope, key);
-		r = r ? r : firefox_read_shared(&json->firefox, key);
-		r = r ? r : json_reader_skip(&json->reader);
+		if ((r = speedscope_read_shared(&json->speedscope, key)) == 0 &&
+		    (r = firefox_read_shared(&json->firefox, key)) == 0)
+			r = json_reader_skip(&json->reader);
 		r = r > 0 ? 0 : r;
 	}
 	return r;
@@ -77,7 +77,9 @@ static int read_keys(struct json_file *json)
 			r = json_reader_skip(&json->reader);
 		r = r > 0 ? 0 : r;
 	}
-	return r < 0 ? r : json_reader_end(&json->reader);
+	if (r < 0)
+		return r;
+	return json_reader_end(&json->reader);
 }
 
 static int finish(struct json_file *json)
@@ -93,9 +95,10 @@ static int finish(struct json_file *json)
 					 is_firefox ? "both \"profiles\" and \"threads\""
 						    : "no \"profiles\" and no \"threads\"");
 	r = is_speedscope ? speedscope_finish(&json->speedscope) : firefox_finish(&json->firefox);
-	if (r == 0)
-		json_stacks_finish(&json->stacks);
-	return r;
+	if (r < 0)
+		return r;
+	json_stacks_finish(&json->stacks);
+	return 0;
 }
 
 static int read_document(struct json_file *json, struct input *input)
@@ -103,8 +106,12 @@ static int read_document(struct json_file *json, struct input *input)
 	int r = json_stacks_init(&json->stacks, input, &json->reader);
 
 	json->speedscope.stacks = json->firefox.stacks = &json->stacks;
-	r = r < 0 ? r : read_keys(json);
-	return r < 0 ? r : finish(json);
+	if (r < 0)
+		return r;
+	r = read_keys(json);
+	if (r < 0)
+		return r;
+	return finish(json);
 }
 
 int json_files_read(struct input *input, struct stream *stream, struct failure *failure)

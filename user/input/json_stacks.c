@@ -72,29 +72,31 @@ int json_column_read(struct json_column *column, struct json_reader *reader)
 		uint32_t item;
 
 		r = json_reader_index(reader, &item);
-		r = r < 0 ? r : json_column_add(column, item);
+		if (r < 0)
+			return r;
+		r = json_column_add(column, item);
 	}
 	return r;
 }
 
 int json_stacks_text(struct json_stacks *stacks, uint32_t *ret_text)
 {
-	int type = json_reader_peek(stacks->reader), r;
 	const char *text;
 	size_t n;
+	int r;
 
-	if (type != JSON_TEXT)
-		return type < 0 ? type : json_reader_skip(stacks->reader);
+	if (json_reader_peek(stacks->reader) != JSON_TEXT)
+		return json_reader_skip(stacks->reader);
 	r = json_reader_text(stacks->reader, &text, &n);
-	return r < 0 ? r : strings_add_bytes(&stacks->profile->strings, text, n, ret_text);
+	if (r < 0)
+		return r;
+	return strings_add_bytes(&stacks->profile->strings, text, n, ret_text);
 }
 
 int json_stacks_number(struct json_stacks *stacks, struct json_number *ret)
 {
-	int type = json_reader_peek(stacks->reader);
-
-	if (type != JSON_NUMBER)
-		return type < 0 ? type : json_reader_skip(stacks->reader);
+	if (json_reader_peek(stacks->reader) != JSON_NUMBER)
+		return json_reader_skip(stacks->reader);
 	return json_reader_number(stacks->reader, ret);
 }
 
@@ -113,22 +115,24 @@ int json_stacks_set_mode(struct json_stacks *stacks, bool is_time)
 	 */
 	enum profile_mode mode = is_time ? PROFILE_WALL : PROFILE_ONCPU;
 	struct profile_event event = stacks->facts.event;
-	int r = 0;
+	int r;
 
 	if (stacks->is_bytes && !event.name) {
 		event.is_counted = event.is_unsampled = true;
 		r = strings_add(&stacks->profile->strings, "bytes", &event.name);
+		if (r < 0)
+			return r;
 	}
 	event.frequency = stacks->facts.frequency;
 	if (stacks->facts.has_mode && json_stacks_is_of_time(stacks) == is_time)
 		mode = stacks->facts.mode;
 	event.is_counted &= event.name && !is_time;
-	if (r >= 0)
-		r = input_set_mode(stacks->input, mode, stacks->reader->stream->name,
-				   stacks->reader->failure);
-	return r < 0 ? r
-		     : input_set_event(stacks->input, &event, stacks->reader->stream->name,
-				       stacks->reader->failure);
+	r = input_set_mode(stacks->input, mode, stacks->reader->stream->name,
+			   stacks->reader->failure);
+	if (r < 0)
+		return r;
+	return input_set_event(stacks->input, &event, stacks->reader->stream->name,
+			       stacks->reader->failure);
 }
 
 /* Pieces */
@@ -179,15 +183,11 @@ static int find_mapping(struct json_stacks *stacks, const struct json_frame *fra
 static int add_piece(struct json_stacks *stacks, const struct piece *piece, uint32_t *ret_piece)
 {
 	struct pieces *pieces = &stacks->pieces;
-	int r = array_reserve(pieces->items, pieces->capacity, pieces->n_items, 1);
 
-	if (r == 0 && pieces->n_items >= JSON_UNSET)
-		r = -E2BIG;
-	if (r < 0)
-		return r;
+	if (pieces->n_items >= JSON_UNSET)
+		return -E2BIG;
 	*ret_piece = pieces->n_items;
-	pieces->items[pieces->n_items++] = *piece;
-	return 0;
+	return array_add(pieces->items, pieces->capacity, pieces->n_items, *piece);
 }
 
 static struct piece piece_of(const struct profile *profile, uint32_t text, uint8_t kind)
@@ -239,7 +239,9 @@ int json_stacks_piece(struct json_stacks *stacks, const struct json_frame *from,
 	if (from->kind == JSON_KIND_NOTE)
 		piece.commands[0] = frame.function;
 	r = profile_add_named(stacks->profile, mapping, &frame, 1, &piece.locations[0]);
-	return r < 0 ? r : add_piece(stacks, &piece, ret_piece);
+	if (r < 0)
+		return r;
+	return add_piece(stacks, &piece, ret_piece);
 }
 
 /* Splits `comm-PID/TID`, if the file names its threads so. */

@@ -135,7 +135,9 @@ static int perf_add_mapping(struct profile *profile, const struct perf_frame *fr
 		path = kernel_module(frame->file);
 	if (mapping.kind != MAPPING_UNKNOWN && mapping.kind != MAPPING_VDSO && path.n)
 		r = strings_add_bytes(&profile->strings, path.text, path.n, &mapping.path);
-	return r < 0 ? r : profile_add_mapping(profile, &mapping, ret_mapping);
+	if (r < 0)
+		return r;
+	return profile_add_mapping(profile, &mapping, ret_mapping);
 }
 
 /* Names a frame without a symbol. */
@@ -184,9 +186,11 @@ int perf_name(struct profile *profile, const struct perf_frame *frame,
 	uint32_t mapping;
 	int r = perf_add_mapping(profile, frame, &mapping);
 
-	if (r == 0 && is_unknown(frame->symbol))
+	if (r < 0)
+		return r;
+	if (is_unknown(frame->symbol))
 		r = name_unknown(profile, frame, &named.function);
-	else if (r == 0)
+	else
 		r = strings_add_bytes(&profile->strings, frame->symbol.text, frame->symbol.n,
 				      &named.function);
 	if (r < 0)

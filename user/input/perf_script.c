@@ -69,12 +69,8 @@ static void skip_line(struct reader *reader)
 
 static int push_location(struct reader *reader, uint32_t location)
 {
-	int r = array_reserve(reader->locations, reader->locations_capacity, reader->n_locations,
-			      1);
-
-	if (r == 0)
-		reader->locations[reader->n_locations++] = location;
-	return r;
+	return array_add(reader->locations, reader->locations_capacity, reader->n_locations,
+			 location);
 }
 
 /* Pushes a location of @n frames; the last one is not inlined. */
@@ -89,7 +85,9 @@ static int push_named(struct reader *reader, uint32_t mapping, const struct prof
 		n = 1;
 	}
 	r = profile_add_named(reader->profile, mapping, frames, n, &location);
-	return r < 0 ? r : push_location(reader, location);
+	if (r < 0)
+		return r;
+	return push_location(reader, location);
 }
 
 /*
@@ -116,11 +114,14 @@ static int end_sample(struct reader *reader)
 		return 0;
 	reader->in_sample = false;
 	r = end_inlined(reader);
-	if (r >= 0)
-		r = profile_add_stack(reader->profile, reader->locations, reader->n_locations,
-				      STACK_COMPLETE, &reader->sample.stack);
+	if (r < 0)
+		return r;
+	r = profile_add_stack(reader->profile, reader->locations, reader->n_locations,
+			      STACK_COMPLETE, &reader->sample.stack);
+	if (r < 0)
+		return r;
 	reader->n_locations = 0;
-	return r < 0 ? r : profile_add_sample(reader->profile, &reader->sample);
+	return profile_add_sample(reader->profile, &reader->sample);
 }
 
 static void begin_sample(struct reader *reader)
@@ -153,15 +154,20 @@ static int find_frame(struct reader *reader, const struct line *line, struct kno
 	uint32_t id;
 	int r = strings_add_bytes(&reader->texts, line->text, line->n, &id);
 
+	if (r < 0)
+		return r;
 	/* Number 0 is the empty text. */
-	while (r == 0 && reader->n_known <= id) {
+	while (reader->n_known <= id) {
 		r = array_reserve(reader->known, reader->known_capacity, reader->n_known, 1);
-		r = r < 0 ? r : know_frame(reader, line, &reader->known[reader->n_known]);
-		reader->n_known += r == 0;
+		if (r < 0)
+			return r;
+		r = know_frame(reader, line, &reader->known[reader->n_known]);
+		if (r < 0)
+			return r;
+		reader->n_known++;
 	}
-	if (r == 0)
-		*ret = &reader->known[id];
-	return r;
+	*ret = &reader->known[id];
+	return 0;
 }
 
 static int push_inlined(struct reader *reader, const struct known_frame *known)
@@ -204,14 +210,13 @@ static bool is_place(const struct reader *reader, const struct line *line)
 
 static int add_frame(struct reader *reader, const struct line *line)
 {
-	struct known_frame *known = NULL;
+	struct known_frame *known;
 	int r;
 
 	reader->n_understood++;
 	if (reader->other_event)
 		return 0;
 	r = find_frame(reader, line, &known);
-
 	if (r < 0)
 		return r;
 	if (!known->is_frame) {
@@ -269,9 +274,9 @@ static int choose_event(struct reader *reader, const struct perf_header *header)
 				  header->event.n ? header->event.text : "", header->event.n,
 				  &reader->event);
 
-	event.name = reader->event;
 	if (r < 0)
 		return r;
+	event.name = reader->event;
 	r = input_set_event(reader->input, &event, lines->stream->name, lines->failure);
 	reader->has_event = r == 0;
 	reader->is_refused = r < 0;
@@ -308,9 +313,11 @@ static int check_event(struct reader *reader, const struct perf_header *header)
 	reader->other_event = false;
 	if (!reader->has_event && (!wanted || is_called(&header->event, wanted)))
 		r = choose_event(reader, header);
-	if (r == 0 && !(reader->has_event && is_event(reader, &header->event)))
+	if (r < 0)
+		return r;
+	if (!reader->has_event || !is_event(reader, &header->event))
 		count_other(reader, header);
-	return r;
+	return 0;
 }
 
 static void weigh_sample(struct reader *reader, const struct perf_header *header)
@@ -344,13 +351,15 @@ static int add_header(struct reader *reader, const struct perf_header *header)
 	reader->sample.tid = header->tid;
 	r = strings_add_bytes(&reader->profile->strings, header->comm.text, header->comm.n,
 			      &reader->sample.comm);
+	if (r < 0)
+		return r;
 	/* Without call graphs a sample is a single line. */
-	if (r == 0 && perf_frame_parse(header->rest.text, header->rest.n, &frame) && frame.file.n) {
+	if (perf_frame_parse(header->rest.text, header->rest.n, &frame) && frame.file.n) {
 		struct line rest = {(char *)header->rest.text, header->rest.n};
 
-		r = add_frame(reader, &rest);
+		return add_frame(reader, &rest);
 	}
-	return r;
+	return 0;
 }
 
 static bool is_blank(const struct line *line)
@@ -448,6 +457,21 @@ static int finish_event(struct reader *reader)
 	return 0;
 }
 
+static int read_script(struct reader *reader)
+{
+	int r = strings_init(&reader->texts);
+
+	if (r < 0)
+		return fail_line(reader, r);
+	r = read_lines(reader);
+	if (r < 0)
+		return r;
+	r = check_lines(reader);
+	if (r < 0)
+		return r;
+	return finish_event(reader);
+}
+
 int perf_script_read(struct input *input, struct stream *stream, struct failure *failure)
 {
 	struct reader *reader;
@@ -464,10 +488,7 @@ int perf_script_read(struct input *input, struct stream *stream, struct failure 
 	reader->profile = input->profile;
 	reader->is_first = !input_earlier(input);
 	reader->lines = (struct lines){.stream = stream, .failure = failure};
-	r = strings_init(&reader->texts);
-	r = r < 0 ? fail_line(reader, r) : read_lines(reader);
-	r = r < 0 ? r : check_lines(reader);
-	r = r < 0 ? r : finish_event(reader);
+	r = read_script(reader);
 	input->stats.lines += reader->lines.number;
 	strings_done(&reader->texts);
 	free(reader->known);

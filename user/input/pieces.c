@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/system.h"
 
 #define MIN_SLOTS 4096
 
@@ -130,7 +131,9 @@ static int add_piece(struct pieces *pieces, const char *text, struct cut cut, ui
 	piece.n = cut.n - (piece.kind == FRAME_USER ? 0 : MARK_SUFFIX);
 	piece_set_mark(&piece, text, cut.n);
 	r = array_reserve(pieces->items, pieces->capacity, pieces->n_items, 1);
-	if (r == 0 && pieces->n_items * 2 >= pieces->n_slots)
+	if (r < 0)
+		return r;
+	if (pieces->n_items * 2 >= pieces->n_slots)
 		r = grow_slots(pieces);
 	if (r < 0)
 		return r;
@@ -196,7 +199,9 @@ static int pieces_add_mapping(struct profile *profile, enum frame_kind kind, con
 		r = strings_add(&profile->strings, module, &mapping.path);
 	if (mapping.path && kind != FRAME_KERNEL)
 		mapping.kind = MAPPING_FILE;
-	return r < 0 ? r : profile_add_mapping(profile, &mapping, ret_mapping);
+	if (r < 0)
+		return r;
+	return profile_add_mapping(profile, &mapping, ret_mapping);
 }
 
 /* Copies the text: adding strings may move the original. */
@@ -218,24 +223,23 @@ int pieces_make_location(struct pieces *pieces, uint32_t id, int side)
 	struct profile *profile = pieces->profiles[side];
 	/* A mark in the wrong place may not be code; keep it as it is. */
 	struct profile_frame frame = {.kind = piece->mark == MARK_NONE ? piece->kind : FRAME_NOTE};
+	_cleanup_free_ char *name = NULL, *module = NULL;
 	uint32_t mapping;
-	char *name, *module;
 	int r = copy_text(pieces, piece, &name);
 
 	if (r < 0)
 		return r;
 	module = strdup(piece->module ? strings_get(&pieces->profiles[0]->strings, piece->module)
 				      : "");
-	if (!module) {
-		free(name);
+	if (!module)
 		return -ENOMEM;
-	}
 	r = strings_add_bytes(&profile->strings, name, piece->n, &frame.function);
-	r = r < 0 ? r : pieces_add_mapping(profile, piece->kind, name, piece->n, module, &mapping);
-	r = r < 0 ? r : profile_add_named(profile, mapping, &frame, 1, &piece->locations[side]);
-	free(name);
-	free(module);
-	return r;
+	if (r < 0)
+		return r;
+	r = pieces_add_mapping(profile, piece->kind, name, piece->n, module, &mapping);
+	if (r < 0)
+		return r;
+	return profile_add_named(profile, mapping, &frame, 1, &piece->locations[side]);
 }
 
 int pieces_set_module(struct pieces *pieces, const char *text, struct cut cut, const char *module,

@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "base/huge_pages.h"
+#include "base/system.h"
 #include "base/text.h"
 #include "core/pprof_fields.h"
 #include "input/folded_stack.h"
@@ -151,14 +152,16 @@ static int find_command(struct pprof_reader *reader, const uint32_t comms[N_LABE
 {
 	/* Prefer the thread's name, as everywhere, to its process's. */
 	uint32_t comm = comms[LABEL_THREAD_COMM] ? comms[LABEL_THREAD_COMM] : comms[LABEL_COMM];
-	int r = 0;
+	int r;
 
 	if (!comm) {
 		r = pprof_names_program(&reader->names, &comm);
-		if (r == 0 && reader->is_first)
+		if (r < 0)
+			return r;
+		if (reader->is_first)
 			reader->profile->extras.program = comm;
 	}
-	return r < 0 ? r : pprof_names_command(&reader->names, comm, ret_piece);
+	return pprof_names_command(&reader->names, comm, ret_piece);
 }
 
 /* Labels of a sample that are kept: fields of a message, one after another. */
@@ -177,14 +180,13 @@ static int decode_labels(struct pprof_reader *reader, const struct pprof_sample 
 		if (!wire_numbers(field.bytes, field.value, label, N_LABEL_FIELDS))
 			return pprof_file_fault(&reader->file, sample->at,
 						"the labels of a sample cannot be decoded");
-		r = array_reserve(reader->decoded, reader->decoded_capacity, reader->n_decoded, 1);
+		r = array_add(reader->decoded, reader->decoded_capacity, reader->n_decoded,
+			      (struct pprof_label){.key = label[LABEL_KEY],
+						   .text = label[LABEL_STR],
+						   .number = label[LABEL_NUM],
+						   .unit = label[LABEL_UNIT]});
 		if (r < 0)
 			return r;
-		reader->decoded[reader->n_decoded++] =
-			(struct pprof_label){.key = label[LABEL_KEY],
-					     .text = label[LABEL_STR],
-					     .number = label[LABEL_NUM],
-					     .unit = label[LABEL_UNIT]};
 	}
 	return r;
 }
@@ -195,22 +197,29 @@ static int read_labels(struct pprof_reader *reader, const struct pprof_sample *s
 	uint32_t comms[N_LABELS] = {0};
 	int r = decode_labels(reader, sample);
 
-	for (size_t i = 0; i < reader->n_decoded && r >= 0; i++) {
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < reader->n_decoded; i++) {
 		r = read_label(reader, &reader->decoded[i], sample->at, labels, comms);
+		if (r < 0)
+			return r;
 		reader->decoded[i].is_kept = r == 0;
 	}
 	/* Keeps both names, because we would write a different one. */
-	for (size_t i = 0; i < reader->n_decoded && r >= 0 && comms[LABEL_THREAD_COMM]; i++) {
+	for (size_t i = 0; i < reader->n_decoded && comms[LABEL_THREAD_COMM]; i++) {
 		struct pprof_label *label = &reader->decoded[i];
 		uint32_t key;
 
 		r = pprof_file_text(&reader->file, label->key, sample->at, &key);
-		label->is_kept |= r == 0 && key == reader->label_keys[LABEL_COMM];
+		if (r < 0)
+			return r;
+		label->is_kept |= key == reader->label_keys[LABEL_COMM];
 	}
-	if (r >= 0)
-		r = pprof_extras_labels(&reader->file, reader->profile, reader->decoded,
-					reader->n_decoded, sample->at, &labels->others);
-	r = r < 0 ? r : find_command(reader, comms, &labels->command);
+	r = pprof_extras_labels(&reader->file, reader->profile, reader->decoded, reader->n_decoded,
+				sample->at, &labels->others);
+	if (r < 0)
+		return r;
+	r = find_command(reader, comms, &labels->command);
 	labels->is_set = r == 0;
 	return r;
 }
@@ -246,12 +255,16 @@ static int read_frames(struct pprof_reader *reader, const struct pprof_stack *fr
 	bool has_command = false;
 	int r = array_reserve(stack->frames, stack->capacity, 0, (size_t)from->n + 1);
 
+	if (r < 0)
+		return r;
 	stack->n = 0;
-	for (uint32_t i = from->n; i-- > 0 && r == 0;) {
+	for (uint32_t i = from->n; i-- > 0;) {
 		uint32_t piece;
 
 		r = pprof_names_piece(&reader->names, from->locations[i], &piece);
-		if (r < 0 || piece == PPROF_LEFT_OUT)
+		if (r < 0)
+			return r;
+		if (piece == PPROF_LEFT_OUT)
 			continue;
 		if (!has_command && reader->names.all.items[piece].mark != MARK_IDLE) {
 			push_frame(stack, command);
@@ -265,7 +278,7 @@ static int read_frames(struct pprof_reader *reader, const struct pprof_stack *fr
 	}
 	if (!has_command)
 		push_frame(stack, command);
-	return r;
+	return 0;
 }
 
 static int add_up(struct pprof_reader *reader, const struct pprof_sample *from,
@@ -283,11 +296,13 @@ static int read_stack(struct pprof_reader *reader, struct pprof_stack *from,
 		      const struct labels *labels, struct profile_sample *ret)
 {
 	const struct piece *command = &reader->names.all.items[labels->command];
-	int r = 1;
+	int r;
 
 	*ret = (struct profile_sample){.comm = command->commands[0]};
 	if (!from->made) {
 		r = pprof_names_plain_stack(&reader->names, from->locations, from->n, &ret->stack);
+		if (r < 0)
+			return r;
 		if (r > 0)
 			from->made = ret->stack + 1;
 	}
@@ -295,8 +310,10 @@ static int read_stack(struct pprof_reader *reader, struct pprof_stack *from,
 		ret->stack = from->made - 1;
 		return 0;
 	}
-	r = r < 0 ? r : read_frames(reader, from, labels->command);
-	return r < 0 ? r : folded_stack_read(&reader->stack, 0, ret);
+	r = read_frames(reader, from, labels->command);
+	if (r < 0)
+		return r;
+	return folded_stack_read(&reader->stack, 0, ret);
 }
 
 static int add_sample(struct pprof_reader *reader, size_t i)
@@ -308,8 +325,12 @@ static int add_sample(struct pprof_reader *reader, size_t i)
 	uint32_t row = 0;
 	int r = pprof_values_read(&reader->values, &reader->file, i, &weights);
 
-	r = r < 0 ? r : add_up(reader, from, &weights);
-	if (r == 0 && reader->has_rows)
+	if (r < 0)
+		return r;
+	r = add_up(reader, from, &weights);
+	if (r < 0)
+		return r;
+	if (reader->has_rows)
 		r = pprof_extras_row(&reader->file, reader->profile, i, &row);
 	if (r < 0 || (!weights.count && !weights.nanoseconds && !row))
 		return r;
@@ -354,14 +375,18 @@ static int add_samples(struct pprof_reader *reader)
 	struct pprof_samples *samples = &reader->file.samples;
 	int r = reserve_stacks(reader);
 
+	if (r < 0)
+		return r;
 	reader->labels = calloc(samples->labels.n_strings, sizeof *reader->labels);
 	if (!reader->labels)
 		return -ENOMEM;
-	for (size_t i = 0; i < samples->n && r == 0; i++) {
+	for (size_t i = 0; i < samples->n; i++) {
 		r = add_sample(reader, i);
+		if (r < 0)
+			return r;
 		pprof_samples_release(samples, i);
 	}
-	return r;
+	return 0;
 }
 
 /* The whole file */
@@ -386,25 +411,25 @@ static int read_comment(struct pprof_reader *reader, int64_t index)
 	uint32_t text;
 	int r = pprof_file_text(&reader->file, index, 0, &text);
 
-	if (r == 0 && strcmp(strings_get(&profile->strings, text), PROFILE_BY_THREAD) == 0) {
+	if (r < 0)
+		return r;
+	if (strcmp(strings_get(&profile->strings, text), PROFILE_BY_THREAD) == 0) {
 		profile->by_thread = true;
 		return 0;
 	}
-	for (size_t i = 0; i < sizeof facts / sizeof *facts && r == 0; i++) {
+	for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
 		const char *comment = strings_get(&profile->strings, text);
 		size_t n = strlen(facts[i].name);
-		char *copy;
+		_cleanup_free_ char *copy = NULL;
 
 		if (*facts[i].text || strncmp(comment, facts[i].name, n) != 0)
 			continue;
 		copy = strdup(comment + n);
-		r = copy ? strings_add(&profile->strings, copy, facts[i].text) : -ENOMEM;
-		free(copy);
-		return r;
+		return copy ? strings_add(&profile->strings, copy, facts[i].text) : -ENOMEM;
 	}
-	if (r == 0 && !text_begins(strings_get(&profile->strings, text), PPROF_EVENT))
-		r = extras_add_comment(&profile->extras, text);
-	return r;
+	if (text_begins(strings_get(&profile->strings, text), PPROF_EVENT))
+		return 0;
+	return extras_add_comment(&profile->extras, text);
 }
 
 /* Names the sampled or counted event, and its unit. */
@@ -424,9 +449,11 @@ static int name_event(struct pprof_reader *reader, struct profile_event *event)
 	if (r < 0 || !values->is_counted)
 		return r;
 	r = pprof_file_text(&reader->file, values->name, 0, &event->name);
-	if (r == 0 && values->is_time)
+	if (r < 0)
+		return r;
+	if (values->is_time)
 		return strings_add(strings, "nanoseconds", &event->unit);
-	return r < 0 ? r : pprof_file_text(&reader->file, values->counts, 0, &event->unit);
+	return pprof_file_text(&reader->file, values->counts, 0, &event->unit);
 }
 
 static int read_event(struct pprof_reader *reader, struct input *input, const char *name,
@@ -439,7 +466,9 @@ static int read_event(struct pprof_reader *reader, struct input *input, const ch
 				      .frequency = values->frequency};
 	int r = name_event(reader, &event);
 
-	return r < 0 ? r : input_set_event(input, &event, name, failure);
+	if (r < 0)
+		return r;
+	return input_set_event(input, &event, name, failure);
 }
 
 /* The first file sets the facts; later ones add their time. */
@@ -492,10 +521,16 @@ static int read_fields(struct pprof_reader *reader, struct input *input, struct 
 	reader->profile->extras.has_main_mapping |= is_first && reader->file.n_mappings;
 	r = pprof_extras_types(&reader->file, &reader->values, reader->profile, is_first,
 			       &reader->has_rows);
-	r = r < 0 ? r : add_samples(reader);
-	if (r == 0 && is_first)
+	if (r < 0)
+		return r;
+	r = add_samples(reader);
+	if (r < 0)
+		return r;
+	if (is_first)
 		r = pprof_extras_frames(&reader->file, reader->profile);
-	return r < 0 ? r : read_facts(reader, is_first);
+	if (r < 0)
+		return r;
+	return read_facts(reader, is_first);
 }
 
 int pprof_read(struct input *input, struct stream *stream, struct failure *failure)

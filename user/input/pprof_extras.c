@@ -62,7 +62,9 @@ static int read_type(const struct pprof_file *file, const struct pprof_type *fro
 {
 	int r = pprof_file_text(file, from->type, 0, &to->type);
 
-	return r < 0 ? r : pprof_file_text(file, from->unit, 0, &to->unit);
+	if (r < 0)
+		return r;
+	return pprof_file_text(file, from->unit, 0, &to->unit);
 }
 
 static bool are_types_same(const struct extras *a, const struct extras *b)
@@ -120,27 +122,35 @@ int pprof_extras_labels(const struct pprof_file *file, struct profile *profile,
 			uint32_t *ret_chain)
 {
 	uint32_t chain = 0;
-	int r = 0;
+	int r;
 
-	for (size_t i = n; i-- > 0 && r == 0;) {
+	for (size_t i = n; i-- > 0;) {
 		struct extras_label label = {.number = labels[i].number, .next = chain};
 
 		if (!labels[i].is_kept)
 			continue;
 		r = pprof_file_text(file, labels[i].key, at, &label.key);
-		r = r < 0 ? r : pprof_file_text(file, labels[i].text, at, &label.text);
-		r = r < 0 ? r : pprof_file_text(file, labels[i].unit, at, &label.unit);
-		r = r < 0 ? r : extras_add_label(&profile->extras, &label, &chain);
+		if (r < 0)
+			return r;
+		r = pprof_file_text(file, labels[i].text, at, &label.text);
+		if (r < 0)
+			return r;
+		r = pprof_file_text(file, labels[i].unit, at, &label.unit);
+		if (r < 0)
+			return r;
+		r = extras_add_label(&profile->extras, &label, &chain);
+		if (r < 0)
+			return r;
 	}
-	if (r == 0)
-		*ret_chain = chain;
-	return r;
+	*ret_chain = chain;
+	return 0;
 }
 
 int pprof_extras_frames(const struct pprof_file *file, struct profile *profile)
 {
 	int r = pprof_file_text(file, file->drop_frames, 0, &profile->extras.drop_frames);
 
-	return r < 0 ? r
-		     : pprof_file_text(file, file->keep_frames, 0, &profile->extras.keep_frames);
+	if (r < 0)
+		return r;
+	return pprof_file_text(file, file->keep_frames, 0, &profile->extras.keep_frames);
 }

@@ -70,12 +70,7 @@ struct part {
 };
 
 #define ADD_ITEM(file, items, n_items, capacity, ...)                                              \
-	({                                                                                         \
-		int _add = array_reserve((file)->items, (file)->capacity, (file)->n_items, 1);     \
-		if (_add == 0)                                                                     \
-			(file)->items[(file)->n_items++] = (__VA_ARGS__);                          \
-		_add;                                                                              \
-	})
+	array_add((file)->items, (file)->capacity, (file)->n_items, __VA_ARGS__)
 
 static int check_room(const struct pprof_file *file, size_t n, uint64_t at, const char *what)
 {
@@ -89,17 +84,19 @@ static int add_id(const struct pprof_file *file, struct pprof_ids *ids, uint64_t
 		  uint64_t at, const char *what)
 {
 	uint32_t number = pprof_ids_find(ids, id);
-	int r = 0;
+	int r;
 
 	if (!id)
 		return pprof_file_fault(file, at, "a %s has the id 0", what);
 	if (number != PPROF_UNSET && ids->items[number].item != PPROF_UNSET)
 		return pprof_file_fault(file, at, "%s %" PRIu64 " is there twice", what, id);
-	if (number == PPROF_UNSET)
+	if (number == PPROF_UNSET) {
 		r = pprof_ids_add(ids, id, at, &number);
-	if (r == 0)
-		ids->items[number].item = item;
-	return r;
+		if (r < 0)
+			return r;
+	}
+	ids->items[number].item = item;
+	return 0;
 }
 
 static int fail_decoding(const struct pprof_file *file, const struct part *part)
@@ -152,19 +149,23 @@ static int add_mapping(struct pprof_file *file, const struct part *part)
 	uint64_t from[N_MAPPING_FIELDS] = {0};
 	int r = read_numbers(file, part, from, N_MAPPING_FIELDS);
 
-	r = r < 0 ? r : check_room(file, file->n_mappings, part->at, "mappings");
-	if (r >= 0)
-		r = add_id(file, &file->mapping_ids, from[MAPPING_ID], file->n_mappings, part->at,
-			   "mapping");
-	return r < 0 ? r
-		     : ADD_ITEM(file, mappings, n_mappings, mappings_capacity,
-				(struct pprof_file_mapping){.start = from[MAPPING_START],
-							    .limit = from[MAPPING_LIMIT],
-							    .offset = from[MAPPING_OFFSET],
-							    .file = from[MAPPING_FILENAME],
-							    .build_id = from[MAPPING_BUILD_ID],
-							    .symbols = symbols_of(from),
-							    .at = part->at});
+	if (r < 0)
+		return r;
+	r = check_room(file, file->n_mappings, part->at, "mappings");
+	if (r < 0)
+		return r;
+	r = add_id(file, &file->mapping_ids, from[MAPPING_ID], file->n_mappings, part->at,
+		   "mapping");
+	if (r < 0)
+		return r;
+	return ADD_ITEM(file, mappings, n_mappings, mappings_capacity,
+			(struct pprof_file_mapping){.start = from[MAPPING_START],
+						    .limit = from[MAPPING_LIMIT],
+						    .offset = from[MAPPING_OFFSET],
+						    .file = from[MAPPING_FILENAME],
+						    .build_id = from[MAPPING_BUILD_ID],
+						    .symbols = symbols_of(from),
+						    .at = part->at});
 }
 
 static int add_line(struct pprof_file *file, const struct part *part,
@@ -202,18 +203,22 @@ static int add_location(struct pprof_file *file, const struct part *part)
 	size_t first_line = file->n_lines;
 	int r = check_room(file, file->n_locations + first_line, part->at, "locations and lines");
 
-	r = r < 0 ? r : read_location(file, part, from);
-	if (r >= 0)
-		r = add_id(file, &file->samples.location_ids, from[LOCATION_ID], file->n_locations,
-			   part->at, "location");
-	return r < 0 ? r
-		     : ADD_ITEM(file, locations, n_locations, locations_capacity,
-				(struct pprof_file_location){.mapping_id = from[LOCATION_MAPPING],
-							     .address = from[LOCATION_ADDRESS],
-							     .first_line = first_line,
-							     .n_lines = file->n_lines - first_line,
-							     .is_folded = from[LOCATION_IS_FOLDED],
-							     .at = part->at});
+	if (r < 0)
+		return r;
+	r = read_location(file, part, from);
+	if (r < 0)
+		return r;
+	r = add_id(file, &file->samples.location_ids, from[LOCATION_ID], file->n_locations,
+		   part->at, "location");
+	if (r < 0)
+		return r;
+	return ADD_ITEM(file, locations, n_locations, locations_capacity,
+			(struct pprof_file_location){.mapping_id = from[LOCATION_MAPPING],
+						     .address = from[LOCATION_ADDRESS],
+						     .first_line = first_line,
+						     .n_lines = file->n_lines - first_line,
+						     .is_folded = from[LOCATION_IS_FOLDED],
+						     .at = part->at});
 }
 
 static int add_function(struct pprof_file *file, const struct part *part)
@@ -221,18 +226,21 @@ static int add_function(struct pprof_file *file, const struct part *part)
 	uint64_t from[N_FUNCTION_FIELDS] = {0};
 	int r = read_numbers(file, part, from, N_FUNCTION_FIELDS);
 
-	r = r < 0 ? r : check_room(file, file->n_functions, part->at, "functions");
-	if (r >= 0)
-		r = add_id(file, &file->function_ids, from[FUNCTION_ID], file->n_functions,
-			   part->at, "function");
-	return r < 0 ? r
-		     : ADD_ITEM(file, functions, n_functions, functions_capacity,
-				(struct pprof_file_function){
-					.name = from[FUNCTION_NAME],
-					.system_name = from[FUNCTION_SYSTEM_NAME],
-					.file = from[FUNCTION_FILENAME],
-					.start_line = from[FUNCTION_START_LINE],
-					.at = part->at});
+	if (r < 0)
+		return r;
+	r = check_room(file, file->n_functions, part->at, "functions");
+	if (r < 0)
+		return r;
+	r = add_id(file, &file->function_ids, from[FUNCTION_ID], file->n_functions, part->at,
+		   "function");
+	if (r < 0)
+		return r;
+	return ADD_ITEM(file, functions, n_functions, functions_capacity,
+			(struct pprof_file_function){.name = from[FUNCTION_NAME],
+						     .system_name = from[FUNCTION_SYSTEM_NAME],
+						     .file = from[FUNCTION_FILENAME],
+						     .start_line = from[FUNCTION_START_LINE],
+						     .at = part->at});
 }
 
 /* A string ends at its first NUL. */
@@ -243,17 +251,23 @@ static int add_string(struct pprof_file *file, const struct part *part)
 	uint32_t text;
 	int r = check_room(file, file->n_texts, part->at, "strings");
 
-	if (r == 0 && !file->n_texts && n)
+	if (r < 0)
+		return r;
+	if (!file->n_texts && n)
 		return pprof_file_fault(file, part->at, "the first string is not empty");
-	r = r < 0 ? r : strings_add_bytes(file->strings, bytes, n, &text);
-	return r < 0 ? r : ADD_ITEM(file, texts, n_texts, texts_capacity, text);
+	r = strings_add_bytes(file->strings, bytes, n, &text);
+	if (r < 0)
+		return r;
+	return ADD_ITEM(file, texts, n_texts, texts_capacity, text);
 }
 
 static int add_comment(struct pprof_file *file, uint64_t comment, uint64_t at)
 {
 	int r = check_room(file, file->n_comments, at, "comments");
 
-	return r < 0 ? r : ADD_ITEM(file, comments, n_comments, comments_capacity, comment);
+	if (r < 0)
+		return r;
+	return ADD_ITEM(file, comments, n_comments, comments_capacity, comment);
 }
 
 /* One number, or several packed ones. */

@@ -31,13 +31,13 @@ uint32_t pprof_ids_find_other(const struct pprof_ids *ids, uint64_t id)
 	return found == TABLE_NONE ? PPROF_UNSET : found;
 }
 
-/* Extends the array to @id; does nothing if @id is large. */
+/* Extends the array to @id, which is below MAX_SMALL. */
 static int grow_small(struct pprof_ids *ids, uint64_t id)
 {
 	size_t n = ids->n_small ? ids->n_small : MIN_SMALL;
 	uint32_t *small;
 
-	if (id < ids->n_small || id >= MAX_SMALL)
+	if (id < ids->n_small)
 		return 0;
 	while (n <= id)
 		n *= 2;
@@ -57,9 +57,9 @@ int pprof_ids_add(struct pprof_ids *ids, uint64_t id, uint64_t at, uint32_t *ret
 	if (ids->n >= PPROF_UNSET - 1)
 		return -E2BIG;
 	r = array_reserve(ids->items, ids->capacity, ids->n, 1);
-	r = r < 0 ? r : grow_small(ids, id);
-	if (r == 0 && id >= MAX_SMALL)
-		r = table_add(&ids->others, hash_mix(0, id), ids->n);
+	if (r < 0)
+		return r;
+	r = id < MAX_SMALL ? grow_small(ids, id) : table_add(&ids->others, hash_mix(0, id), ids->n);
 	if (r < 0)
 		return r;
 	if (id < MAX_SMALL)

@@ -56,7 +56,9 @@ static int make_mapping(struct pprof_names *names, const struct pprof_file_mappi
 		r = strings_add(strings, "[kernel]", &mapping.path);
 	else if (mapping.kind == MAPPING_ANON && *path == '/')
 		mapping.path = 0;
-	return r < 0 ? r : profile_add_mapping(names->profile, &mapping, ret);
+	if (r < 0)
+		return r;
+	return profile_add_mapping(names->profile, &mapping, ret);
 }
 
 static int make_mappings(struct pprof_names *names)
@@ -147,11 +149,13 @@ static int make_name(struct pprof_names *names, const struct pprof_file_function
 	uint32_t system_name;
 	int r = pprof_file_text(names->file, from->name, from->at, &name->text);
 
-	r = r < 0 ? r : pprof_file_text(names->file, from->system_name, from->at, &system_name);
-	name->system_name = system_name;
-	name->start_line = from->start_line;
 	if (r < 0)
 		return r;
+	r = pprof_file_text(names->file, from->system_name, from->at, &system_name);
+	if (r < 0)
+		return r;
+	name->system_name = system_name;
+	name->start_line = from->start_line;
 	r = pprof_file_text(names->file, from->file, from->at, &name->file);
 	if (r < 0)
 		return r;
@@ -291,18 +295,23 @@ static int make_frames(struct pprof_names *names, const struct pprof_file_locati
 	size_t n = 0;
 	int r = array_reserve(names->frames, names->frames_capacity, 0, from->n_lines + 1);
 
-	if (r == 0 && !from->n_lines) {
-		names->frames[n] = (struct profile_frame){.kind = place->kind};
-		r = name_place(names, place, &names->frames[n++].function);
+	if (r < 0)
+		return r;
+	if (!from->n_lines) {
+		names->frames[0] = (struct profile_frame){.kind = place->kind};
+		r = name_place(names, place, &names->frames[0].function);
+		return r < 0 ? r : 1;
 	}
-	for (uint32_t i = 0; i < from->n_lines && r == 0; i++) {
+	for (uint32_t i = 0; i < from->n_lines; i++) {
 		struct profile_frame *frame = &names->frames[n];
 
 		*frame = (struct profile_frame){0};
 		r = make_frame(names, from, place, i, frame);
+		if (r < 0)
+			return r;
 		n += !(names->no_inline && frame->kind == FRAME_INLINED);
 	}
-	return r < 0 ? r : (int)n;
+	return n;
 }
 
 static bool has_frames(const struct profile *profile, uint32_t location,
@@ -348,11 +357,12 @@ static int add_beside(struct pprof_names *names, const struct place *place, size
 
 	mapping.inode = hash_frames(names->frames, n);
 	r = profile_add_mapping(names->profile, &mapping, &id);
-	if (r >= 0)
-		r = profile_add_location(names->profile, id, place->address, false, ret_location);
-	if (r == 0 && !names->profile->locations[*ret_location].n_frames)
-		r = profile_set_frames(names->profile, *ret_location, names->frames, n);
-	return r;
+	if (r < 0)
+		return r;
+	r = profile_add_location(names->profile, id, place->address, false, ret_location);
+	if (r < 0 || names->profile->locations[*ret_location].n_frames)
+		return r;
+	return profile_set_frames(names->profile, *ret_location, names->frames, n);
 }
 
 static int add_location(struct pprof_names *names, const struct pprof_file_location *from,
@@ -376,15 +386,10 @@ static int add_location(struct pprof_names *names, const struct pprof_file_locat
 static int add_piece(struct pprof_names *names, const struct piece *piece, uint32_t *ret_piece)
 {
 	struct pieces *all = &names->all;
-	int r = array_reserve(all->items, all->capacity, all->n_items, 1);
-
-	if (r == 0 && all->n_items >= PPROF_LEFT_OUT)
-		r = -E2BIG;
-	if (r < 0)
-		return r;
+	if (all->n_items >= PPROF_LEFT_OUT)
+		return -E2BIG;
 	*ret_piece = all->n_items;
-	all->items[all->n_items++] = *piece;
-	return 0;
+	return array_add(all->items, all->capacity, all->n_items, *piece);
 }
 
 static struct piece piece_of(const struct profile *profile, uint32_t text)
@@ -404,6 +409,7 @@ static bool can_be_note(const struct pprof_file_location *from, const struct pro
 static int make_piece(struct pprof_names *names, const struct pprof_file_location *from,
 		      uint32_t *ret_piece)
 {
+	struct profile_location *location;
 	struct place place = {0};
 	struct piece piece;
 	int r = find_place(names, from, &place), n;
@@ -421,14 +427,13 @@ static int make_piece(struct pprof_names *names, const struct pprof_file_locatio
 	if (can_be_note(from, &names->frames[0]))
 		piece_set_mark(&piece, names->profile->strings.bytes + piece.text, piece.n);
 	r = add_location(names, from, &place, n, &piece.locations[0]);
-	if (r == 0) {
-		struct profile_location *location = &names->profile->locations[piece.locations[0]];
-
-		location->is_unnamed = !from->n_lines && from->address;
-		/* A bare name has no use for it, and may share its number with other locations. */
-		location->is_folded = from->is_folded && from->address;
-	}
-	return r < 0 ? r : add_piece(names, &piece, ret_piece);
+	if (r < 0)
+		return r;
+	location = &names->profile->locations[piece.locations[0]];
+	location->is_unnamed = !from->n_lines && from->address;
+	/* A bare name has no use for it, and may share its number with other locations. */
+	location->is_folded = from->is_folded && from->address;
+	return add_piece(names, &piece, ret_piece);
 }
 
 int pprof_names_piece(struct pprof_names *names, uint32_t number, uint32_t *ret_piece)
@@ -485,7 +490,9 @@ int pprof_names_plain_stack(struct pprof_names *names, const uint32_t *numbers, 
 {
 	int r = array_reserve(names->locations, names->locations_capacity, 0, (size_t)n + 1);
 
-	for (uint32_t i = 0; i < n && r >= 0; i++) {
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < n; i++) {
 		if (names->plain[numbers[i]] == PPROF_UNSET) {
 			r = find_plain(names, numbers[i]);
 			if (r <= 0) {
@@ -495,8 +502,6 @@ int pprof_names_plain_stack(struct pprof_names *names, const uint32_t *numbers, 
 		}
 		names->locations[i] = names->plain[numbers[i]];
 	}
-	if (r < 0)
-		return r;
 	r = (names->are_distinct ? profile_append_stack : profile_add_stack)(
 		names->profile, names->locations, n, STACK_COMPLETE, ret_stack);
 	return r < 0 ? r : 1;
@@ -506,16 +511,19 @@ int pprof_names_command(struct pprof_names *names, uint32_t text, uint32_t *ret_
 {
 	uint32_t number = pprof_ids_find(&names->commands, text);
 	struct piece piece = piece_of(names->profile, text);
-	int r = 0;
+	int r;
 
 	if (number == PPROF_UNSET) {
 		r = pprof_ids_add(&names->commands, text, 0, &number);
+		if (r < 0)
+			return r;
 		piece.commands[0] = text;
-		r = r < 0 ? r : add_piece(names, &piece, &names->commands.items[number].item);
+		r = add_piece(names, &piece, &names->commands.items[number].item);
+		if (r < 0)
+			return r;
 	}
-	if (r == 0)
-		*ret_piece = names->commands.items[number].item;
-	return r;
+	*ret_piece = names->commands.items[number].item;
+	return 0;
 }
 
 /* Checks the samples' references, which were read before the locations. */

@@ -22,10 +22,13 @@ int pprof_samples_init(struct pprof_samples *samples, bool in_order)
 
 	*samples = (struct pprof_samples){.in_order = in_order};
 	r = strings_init(&samples->labels);
-
-	/* Keeps the pointer valid even if there are none. */
-	r = r < 0 ? r : array_reserve(samples->locations, samples->locations_capacity, 0, 1);
-	return r < 0 ? r : array_reserve(samples->label_bytes, samples->label_bytes_capacity, 0, 1);
+	if (r < 0)
+		return r;
+	/* Keeps the pointers valid even if there are none. */
+	r = array_reserve(samples->locations, samples->locations_capacity, 0, 1);
+	if (r < 0)
+		return r;
+	return array_reserve(samples->label_bytes, samples->label_bytes_capacity, 0, 1);
 }
 
 void pprof_samples_done(struct pprof_samples *samples)
@@ -77,13 +80,16 @@ static int add_location(struct pprof_samples *samples, uint64_t id, uint64_t at,
 			return -EINVAL;
 		}
 		r = pprof_ids_add(&samples->location_ids, id, at, &number);
+		if (r < 0)
+			return r;
 	}
-	if (r == 0 && samples->n_locations == samples->locations_capacity)
+	if (samples->n_locations == samples->locations_capacity)
 		r = array_reserve(samples->locations, samples->locations_capacity,
 				  samples->n_locations, 1);
-	if (r == 0)
-		samples->locations[samples->n_locations++] = number;
-	return r;
+	if (r < 0)
+		return r;
+	samples->locations[samples->n_locations++] = number;
+	return 0;
 }
 
 /* @field: one number, or several packed ones. */
@@ -185,13 +191,11 @@ static int read_sample(struct pprof_samples *samples, struct wire *wire, uint64_
 		if (r < 0)
 			return r;
 	}
-	if (r < 0)
-		*ret_fault = "a sample is not a message";
-	if (r == 0 && samples->n_locations > PPROF_MAX_DEPTH) {
-		*ret_fault = "a stack has more than 1048576 locations";
-		return -EINVAL;
-	}
-	return r;
+	if (r == 0 && samples->n_locations <= PPROF_MAX_DEPTH)
+		return 0;
+	*ret_fault =
+		r < 0 ? "a sample is not a message" : "a stack has more than 1048576 locations";
+	return -EINVAL;
 }
 
 /* Keeping it */
@@ -239,10 +243,11 @@ static int add_stack(struct pprof_samples *samples, uint64_t hash, uint32_t *ret
 	struct pprof_block *block;
 	uint32_t *locations;
 	size_t n = samples->n_locations;
-	int r = array_reserve(samples->stacks, samples->stacks_capacity, samples->n_stacks, 1);
+	int r;
 
-	if (r == 0 && samples->n_stacks >= TABLE_NONE)
-		r = -E2BIG;
+	if (samples->n_stacks >= TABLE_NONE)
+		return -E2BIG;
+	r = array_reserve(samples->stacks, samples->stacks_capacity, samples->n_stacks, 1);
 	if (r < 0)
 		return r;
 	r = reserve_block(samples, n, &block);
@@ -324,10 +329,11 @@ static int append_sample(struct pprof_samples *samples, const struct pprof_sampl
 			 const struct values *values, uint64_t hash)
 {
 	size_t n = samples->n;
-	int r = array_reserve(samples->items, samples->capacity, n, 1);
+	int r;
 
-	if (r == 0 && n >= TABLE_NONE)
-		r = -E2BIG;
+	if (n >= TABLE_NONE)
+		return -E2BIG;
+	r = array_reserve(samples->items, samples->capacity, n, 1);
 	if (r < 0)
 		return r;
 	r = array_reserve(samples->values, samples->values_capacity, n * values->n, values->n);

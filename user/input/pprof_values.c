@@ -61,39 +61,39 @@ static int text_of(const struct pprof_file *file, int64_t index, const char **re
 	uint32_t text;
 	int r = pprof_file_text(file, index, 0, &text);
 
-	if (r == 0)
-		*ret = strings_get(file->strings, text);
-	return r;
+	if (r < 0)
+		return r;
+	*ret = strings_get(file->strings, text);
+	return 0;
 }
 
 /* Finds the type called @wanted; if there is none, lists the file's types. */
 static int find_type(const struct pprof_file *file, const char *wanted, size_t *ret)
 {
-	int r = 0;
-
 	*ret = NONE;
-	for (size_t i = 0; i < file->n_types && *ret == NONE && r == 0; i++) {
+	for (size_t i = 0; i < file->n_types && *ret == NONE; i++) {
 		const char *name;
+		int r = text_of(file, file->types[i].type, &name);
 
-		r = text_of(file, file->types[i].type, &name);
-		if (r == 0 && strcmp(name, wanted) == 0)
+		if (r < 0)
+			return r;
+		if (strcmp(name, wanted) == 0)
 			*ret = i;
 	}
-	return r;
+	return 0;
 }
 
 static int fail_type(const struct pprof_file *file, const char *wanted)
 {
 	char list[160] = "";
 	const char *name;
-	int r = 0;
 
-	for (size_t i = 0; i < file->n_types && r == 0; i++) {
+	for (size_t i = 0; i < file->n_types; i++) {
 		size_t n = strlen(list);
 
-		r = text_of(file, file->types[i].type, &name);
-		if (r == 0)
-			snprintf(list + n, sizeof list - n, "%s%s", i ? ", " : "", name);
+		if (text_of(file, file->types[i].type, &name) < 0)
+			break;
+		snprintf(list + n, sizeof list - n, "%s%s", i ? ", " : "", name);
 	}
 	failure_set(file->failure, -EINVAL, "%s: has no values of type %.64s", file->stream->name,
 		    wanted);
@@ -109,23 +109,30 @@ static int choose_type(const struct pprof_file *file, const char *wanted, size_t
 	*ret = NONE;
 	if (!wanted && file->default_type)
 		r = text_of(file, file->default_type, &name);
-	if (r == 0 && name)
+	if (r < 0)
+		return r;
+	if (name)
 		r = find_type(file, name, ret);
-	if (r == 0 && *ret == NONE && wanted)
+	if (r < 0 || *ret != NONE)
+		return r;
+	if (wanted)
 		return fail_type(file, wanted);
-	if (*ret == NONE)
-		*ret = file->n_types - 1;
-	return r;
+	*ret = file->n_types - 1;
+	return 0;
 }
 
 /* Whether a type counts samples: `samples`, `cpu-samples`. */
 static int is_samples(const struct pprof_file *file, size_t type, const char **ret_name)
 {
-	const char *unit = "";
+	const char *unit;
 	int r = text_of(file, file->types[type].type, ret_name);
 
-	r = r < 0 ? r : text_of(file, file->types[type].unit, &unit);
-	return r < 0 ? r : strcmp(unit, "count") == 0 && strstr(*ret_name, "sample");
+	if (r < 0)
+		return r;
+	r = text_of(file, file->types[type].unit, &unit);
+	if (r < 0)
+		return r;
+	return strcmp(unit, "count") == 0 && strstr(*ret_name, "sample");
 }
 
 static size_t common_prefix(const char *a, const char *b)
@@ -144,15 +151,16 @@ static size_t common_prefix(const char *a, const char *b)
 static int find_samples(const struct pprof_file *file, const char *name, size_t *ret)
 {
 	size_t best = 0;
-	int r = 0;
 
 	*ret = NONE;
-	for (size_t i = 0; i < file->n_types && r >= 0; i++) {
+	for (size_t i = 0; i < file->n_types; i++) {
 		const char *other;
 		size_t likeness;
+		int r = is_samples(file, i, &other);
 
-		r = is_samples(file, i, &other);
-		if (r <= 0)
+		if (r < 0)
+			return r;
+		if (!r)
 			continue;
 		likeness = common_prefix(name, other) + (strncmp(other, "sample", 6) == 0);
 		if (likeness > best) {
@@ -160,7 +168,7 @@ static int find_samples(const struct pprof_file *file, const char *name, size_t 
 			*ret = i;
 		}
 	}
-	return r < 0 ? r : 0;
+	return 0;
 }
 
 /* The same for waits; any type that counts may be one. */
@@ -169,12 +177,16 @@ static int find_waits(const struct pprof_file *file, const char *name, size_t *r
 	const char *unit;
 	int r = find_samples(file, name, ret);
 
-	for (size_t i = 0; i < file->n_types && *ret == NONE && r == 0; i++) {
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < file->n_types && *ret == NONE; i++) {
 		r = text_of(file, file->types[i].unit, &unit);
-		if (r == 0 && strcmp(unit, "count") == 0)
+		if (r < 0)
+			return r;
+		if (strcmp(unit, "count") == 0)
 			*ret = i;
 	}
-	return r;
+	return 0;
 }
 
 static enum profile_mode mode_of(const char *type)
@@ -236,32 +248,37 @@ static int choose_time(const struct pprof_file *file, size_t type, const char *n
 /* The event that a comment names, in our own format. */
 static int find_event(const struct pprof_file *file, const char **ret)
 {
-	const char *text;
-	int r = 0;
-
 	*ret = NULL;
-	for (size_t i = 0; i < file->n_comments && r == 0 && !*ret; i++) {
-		r = text_of(file, file->comments[i], &text);
-		if (r == 0 && text_begins(text, PPROF_EVENT))
+	for (size_t i = 0; i < file->n_comments && !*ret; i++) {
+		const char *text;
+		int r = text_of(file, file->comments[i], &text);
+
+		if (r < 0)
+			return r;
+		if (text_begins(text, PPROF_EVENT))
 			*ret = text + strlen(PPROF_EVENT);
 	}
-	return r;
+	return 0;
 }
 
 /* How many of the values called @name make one sample; 0: unknown. */
 static int count_period(const struct pprof_file *file, const char *name, const char *unit,
 			uint64_t *ret)
 {
-	const char *type = "", *own = "";
+	const char *type, *own;
 	int r = text_of(file, file->period_type.type, &type);
 
+	if (r < 0)
+		return r;
+	r = text_of(file, file->period_type.unit, &own);
+	if (r < 0)
+		return r;
 	*ret = 0;
-	r = r < 0 ? r : text_of(file, file->period_type.unit, &own);
 	/* A heap profile's bytes are not multiples of the period. */
-	if (r == 0 && file->period > 0 && strcmp(type, name) == 0 && strcmp(own, unit) == 0 &&
+	if (file->period > 0 && strcmp(type, name) == 0 && strcmp(own, unit) == 0 &&
 	    strcmp(unit, "count") == 0)
 		*ret = file->period;
-	return r;
+	return 0;
 }
 
 /* Reads type @type, which does not have a unit of time. */
@@ -355,7 +372,9 @@ int pprof_values_read(const struct pprof_values *values, const struct pprof_file
 
 	if (values->count != NONE)
 		r = get_value(file, i, values->count, &count);
-	if (r == 0 && values->time != NONE)
+	if (r < 0)
+		return r;
+	if (values->time != NONE)
 		r = get_value(file, i, values->time, &time);
 	if (r < 0)
 		return r;

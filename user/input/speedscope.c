@@ -45,10 +45,12 @@ static int read_kind(struct json_reader *reader, enum json_kind *ret)
 	size_t n;
 	int r = json_reader_text(reader, &text, &n);
 
-	for (size_t i = 0; i < sizeof kinds / sizeof *kinds && r == 0; i++)
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
 		if (strcmp(text, kinds[i].name) == 0)
 			*ret = kinds[i].kind;
-	return r;
+	return 0;
 }
 
 static int read_line(struct json_stacks *stacks, uint32_t *ret_line)
@@ -98,11 +100,10 @@ static int read_frames(struct speedscope *speedscope)
 		struct json_frame frame = {0};
 
 		r = read_frame(speedscope, &frame);
-		if (r >= 0)
-			r = array_reserve(speedscope->frames, speedscope->frames_capacity,
-					  speedscope->n_frames, 1);
-		if (r == 0)
-			speedscope->frames[speedscope->n_frames++] = frame;
+		if (r < 0)
+			return r;
+		r = array_add(speedscope->frames, speedscope->frames_capacity, speedscope->n_frames,
+			      frame);
 	}
 	return r;
 }
@@ -144,20 +145,18 @@ static int read_lists(struct json_reader *reader, struct json_column *items,
 
 	while (r == 0 && (r = json_reader_item(reader)) > 0) {
 		r = json_column_read(items, reader);
-		if (r == 0 && items->n > UINT32_MAX)
-			r = -E2BIG;
-		r = r < 0 ? r : json_column_add(ends, items->n);
+		if (r < 0)
+			return r;
+		if (items->n > UINT32_MAX)
+			return -E2BIG;
+		r = json_column_add(ends, items->n);
 	}
 	return r;
 }
 
 static int add_number(struct speedscope_profile *profile, const struct json_number *number)
 {
-	int r = array_reserve(profile->numbers, profile->numbers_capacity, profile->n_numbers, 1);
-
-	if (r == 0)
-		profile->numbers[profile->n_numbers++] = *number;
-	return r;
+	return array_add(profile->numbers, profile->numbers_capacity, profile->n_numbers, *number);
 }
 
 static int read_weights(struct json_reader *reader, struct speedscope_profile *profile)
@@ -168,7 +167,9 @@ static int read_weights(struct json_reader *reader, struct speedscope_profile *p
 		struct json_number number;
 
 		r = json_reader_number(reader, &number);
-		r = r < 0 ? r : add_number(profile, &number);
+		if (r < 0)
+			return r;
+		r = add_number(profile, &number);
 	}
 	return r;
 }
@@ -204,11 +205,17 @@ static int read_event(struct json_reader *reader, struct speedscope_profile *pro
 		else
 			r = json_reader_skip(reader);
 	}
-	if (r == 0 && (frame == JSON_NO_INDEX || opens == JSON_NO_INDEX))
+	if (r < 0)
+		return r;
+	if (frame == JSON_NO_INDEX || opens == JSON_NO_INDEX)
 		return json_reader_fault(reader, "an event without its frame or its type");
-	r = r < 0 ? r : json_column_add(&profile->frames, frame);
-	r = r < 0 ? r : json_column_add(&profile->ends, opens);
-	return r < 0 ? r : add_number(profile, &at);
+	r = json_column_add(&profile->frames, frame);
+	if (r < 0)
+		return r;
+	r = json_column_add(&profile->ends, opens);
+	if (r < 0)
+		return r;
+	return add_number(profile, &at);
 }
 
 static int read_events(struct json_reader *reader, struct speedscope_profile *profile)
@@ -251,12 +258,14 @@ static int read_profile(struct speedscope *speedscope, struct speedscope_profile
 
 	while (r == 0 && (r = json_reader_key(reader, &key)) > 0)
 		r = read_profile_key(speedscope, profile, key);
-	if (r == 0 && profile->unit == SPEEDSCOPE_NO_UNIT)
-		r = json_reader_fault(reader, "a profile without its unit");
-	if (r == 0 && profile->n_numbers != profile->ends.n)
-		r = json_reader_fault(reader, "a profile of %zu samples has %zu weights",
-				      profile->ends.n, profile->n_numbers);
-	return r;
+	if (r < 0)
+		return r;
+	if (profile->unit == SPEEDSCOPE_NO_UNIT)
+		return json_reader_fault(reader, "a profile without its unit");
+	if (profile->n_numbers != profile->ends.n)
+		return json_reader_fault(reader, "a profile of %zu samples has %zu weights",
+					 profile->ends.n, profile->n_numbers);
+	return 0;
 }
 
 static int read_profiles(struct speedscope *speedscope)
@@ -291,16 +300,17 @@ static int read_facts(struct json_stacks *stacks)
 		char name[32];
 		const char *text;
 		size_t n;
-		int type = json_reader_peek(reader);
 
 		strncpy(name, key, sizeof name - 1);
 		name[sizeof name - 1] = '\0';
-		if (type != JSON_TEXT) {
-			r = type < 0 ? type : json_reader_skip(reader);
+		if (json_reader_peek(reader) != JSON_TEXT) {
+			r = json_reader_skip(reader);
 			continue;
 		}
 		r = json_reader_text(reader, &text, &n);
-		r = r < 0 ? r : fact_read(&stacks->facts, &stacks->profile->strings, name, text);
+		if (r < 0)
+			return r;
+		r = fact_read(&stacks->facts, &stacks->profile->strings, name, text);
 	}
 	return r;
 }
@@ -365,42 +375,54 @@ static int push_sample(struct speedscope *speedscope, const struct speedscope_pr
 {
 	const struct json_column *inlined = &profile->inlined;
 	size_t first = begin_of(&profile->ends, i), at = 0, limit = 0;
-	int r = 0;
+	int r;
 
 	if (i < profile->inlined_ends.n) {
 		at = begin_of(&profile->inlined_ends, i);
 		limit = profile->inlined_ends.items[i];
 	}
 	json_stacks_begin(speedscope->stacks);
-	for (size_t k = first; k < profile->ends.items[i] && r == 0; k++) {
+	for (size_t k = first; k < profile->ends.items[i]; k++) {
 		bool is_inlined = at < limit && inlined->items[at] == k - first;
 		uint32_t piece;
 
 		at += is_inlined;
 		r = find_piece(speedscope, profile->frames.items[k], is_inlined, &piece);
-		r = r < 0 ? r : json_stacks_push(speedscope->stacks, piece);
+		if (r < 0)
+			return r;
+		r = json_stacks_push(speedscope->stacks, piece);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 static int add_sampled(struct speedscope *speedscope, const struct speedscope_profile *profile,
 		       const struct json_command *command)
 {
 	struct json_stacks *stacks = speedscope->stacks;
-	int r = 0;
+	int r;
 
-	for (size_t i = 0; i < profile->ends.n && r == 0; i++) {
+	for (size_t i = 0; i < profile->ends.n; i++) {
 		struct profile_sample sample;
 		uint64_t weight;
 
 		r = json_stacks_weight(stacks, &profile->numbers[i], profile->unit, &weight);
-		if (r < 0 || !weight)
+		if (r < 0)
+			return r;
+		if (!weight)
 			continue;
 		r = push_sample(speedscope, profile, i);
-		r = r < 0 ? r : json_stacks_end(stacks, command, &sample);
-		r = r < 0 ? r : json_stacks_add(stacks, sample, weight);
+		if (r < 0)
+			return r;
+		r = json_stacks_end(stacks, command, &sample);
+		if (r < 0)
+			return r;
+		r = json_stacks_add(stacks, sample, weight);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 /* Events: the stacks opened so far, each as its parent and a frame. */
@@ -445,21 +467,38 @@ static int make_sample(struct speedscope *speedscope, struct nodes *nodes, struc
 	const struct node *at = node;
 	int r = array_reserve(nodes->path, nodes->path_capacity, 0, node->depth);
 
-	for (uint32_t i = node->depth; i-- > 0 && r == 0; at = &nodes->items[at->parent]) {
+	if (r < 0)
+		return r;
+	for (uint32_t i = node->depth; i-- > 0; at = &nodes->items[at->parent]) {
 		nodes->path[i] = at->frame;
 		if (!i)
 			break;
 	}
 	json_stacks_begin(speedscope->stacks);
-	for (uint32_t i = 0; i < node->depth && r == 0; i++) {
+	for (uint32_t i = 0; i < node->depth; i++) {
 		uint32_t piece;
 
 		r = find_piece(speedscope, nodes->path[i], false, &piece);
-		r = r < 0 ? r : json_stacks_push(speedscope->stacks, piece);
+		if (r < 0)
+			return r;
+		r = json_stacks_push(speedscope->stacks, piece);
+		if (r < 0)
+			return r;
 	}
-	r = r < 0 ? r : json_stacks_end(speedscope->stacks, command, &node->sample);
+	r = json_stacks_end(speedscope->stacks, command, &node->sample);
 	node->has_sample = r == 0;
 	return r;
+}
+
+/* Adds @weight to the node's stack. */
+static int add_node(struct speedscope *speedscope, struct nodes *nodes, struct node *node,
+		    const struct json_command *command, uint64_t weight)
+{
+	int r = node->has_sample ? 0 : make_sample(speedscope, nodes, node, command);
+
+	if (r < 0)
+		return r;
+	return json_stacks_add(speedscope->stacks, node->sample, weight);
 }
 
 static int open_or_close(const struct speedscope *speedscope,
@@ -485,23 +524,27 @@ static int walk_events(struct speedscope *speedscope, const struct speedscope_pr
 	struct json_stacks *stacks = speedscope->stacks;
 	uint32_t current = NO_NODE;
 	uint64_t before = 0, now;
-	int r = 0;
+	int r;
 
-	for (size_t i = 0; i < profile->ends.n && r == 0; i++) {
+	for (size_t i = 0; i < profile->ends.n; i++) {
 		r = json_stacks_weight(stacks, &profile->numbers[i], profile->unit, &now);
-		if (r == 0 && i && now < before)
-			r = json_stacks_fault(stacks, "event %zu of a profile is before the last",
-					      i + 1);
-		if (r == 0 && current != NO_NODE && now > before) {
-			struct node *node = &nodes->items[current];
-
-			r = node->has_sample ? 0 : make_sample(speedscope, nodes, node, command);
-			r = r < 0 ? r : json_stacks_add(stacks, node->sample, now - before);
+		if (r < 0)
+			return r;
+		if (i && now < before)
+			return json_stacks_fault(
+				stacks, "event %zu of a profile is before the last", i + 1);
+		if (current != NO_NODE && now > before) {
+			r = add_node(speedscope, nodes, &nodes->items[current], command,
+				     now - before);
+			if (r < 0)
+				return r;
 		}
 		before = now;
-		r = r < 0 ? r : open_or_close(speedscope, profile, i, nodes, &current);
+		r = open_or_close(speedscope, profile, i, nodes, &current);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 static int add_evented(struct speedscope *speedscope, const struct speedscope_profile *profile,
@@ -551,15 +594,22 @@ int speedscope_finish(struct speedscope *speedscope)
 {
 	int r = find_mode(speedscope);
 
-	r = r < 0 ? r : make_room(speedscope);
-	for (size_t i = 0; i < speedscope->n_profiles && r == 0; i++) {
+	if (r < 0)
+		return r;
+	r = make_room(speedscope);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < speedscope->n_profiles; i++) {
 		const struct speedscope_profile *profile = &speedscope->profiles[i];
 		struct json_command command;
 
 		r = json_stacks_command(speedscope->stacks, profile->name, &command);
-		if (r == 0)
-			r = profile->is_evented ? add_evented(speedscope, profile, &command)
-						: add_sampled(speedscope, profile, &command);
+		if (r < 0)
+			return r;
+		r = profile->is_evented ? add_evented(speedscope, profile, &command)
+					: add_sampled(speedscope, profile, &command);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
