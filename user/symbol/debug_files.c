@@ -173,9 +173,14 @@ static int fetch(const struct finder *finder, const char *build_id)
 static int try_path(struct finder *finder, enum debug_root root, const char *path, enum proof proof)
 {
 	char real[PATH_MAX];
-	int fd = is_complete(finder) ? -ENOENT : open_below(finder, root, path, real);
+	int fd;
 
-	return fd < 0 ? 0 : consider(finder, fd, (struct found){root, path, real}, proof);
+	if (is_complete(finder))
+		return 0;
+	fd = open_below(finder, root, path, real);
+	if (fd < 0)
+		return 0;
+	return consider(finder, fd, (struct found){root, path, real}, proof);
 }
 
 static void build_id_path(const struct build_id *id, char *path, size_t size)
@@ -203,14 +208,17 @@ static int try_link(struct finder *finder, enum debug_root root)
 	};
 	const char *path = finder->search->place->path;
 	char text[2 * PATH_MAX];
-	int r = 0;
 
-	for (size_t i = 0; i < sizeof patterns / sizeof *patterns && r == 0; i++) {
+	for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
+		int r;
+
 		snprintf(text, sizeof text, patterns[i], folder_length(path), path,
 			 finder->link.name);
 		r = try_path(finder, root, text, PROOF_LINK);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 static int try_root(struct finder *finder, enum debug_root root)
@@ -222,9 +230,9 @@ static int try_root(struct finder *finder, enum debug_root root)
 		build_id_path(&finder->id, path, sizeof path);
 		r = try_path(finder, root, path, PROOF_ID);
 	}
-	if (r == 0 && finder->has_link)
-		r = try_link(finder, root);
-	return r;
+	if (r < 0 || !finder->has_link)
+		return r;
+	return try_link(finder, root);
 }
 
 static int try_debug_data(struct finder *finder)
@@ -264,7 +272,9 @@ static int try_debuginfod(struct finder *finder)
 		return 0;
 	build_id_text(&finder->id, id);
 	fd = fetch(finder, id);
-	return fd < 0 ? 0 : consider(finder, fd, FOUND_FETCHED, PROOF_ID);
+	if (fd < 0)
+		return 0;
+	return consider(finder, fd, FOUND_FETCHED, PROOF_ID);
 }
 
 static void list_roots(struct finder *finder)
@@ -296,7 +306,9 @@ static int find_files(struct finder *finder)
 	if (r < 0 || search->want_frames)
 		return r;
 	r = try_debug_data(finder);
-	return r < 0 ? r : try_debuginfod(finder);
+	if (r < 0)
+		return r;
+	return try_debuginfod(finder);
 }
 
 /*
@@ -328,7 +340,9 @@ static int try_alternate(struct finder *finder, enum debug_root root, const char
 	char real[PATH_MAX];
 	int fd = open_below(finder, root, path, real);
 
-	return fd < 0 ? 0 : consider_alternate(finder, fd, link);
+	if (fd < 0)
+		return 0;
+	return consider_alternate(finder, fd, link);
 }
 
 /* Where the file with the DWARF was found. */
@@ -367,17 +381,18 @@ static int try_alternate_path(struct finder *finder, const struct debug_alternat
 
 	if (link->path[0] == '/') {
 		r = try_alternate(finder, dwarf.root, link->path, link);
-		return r != 0 || dwarf.root == DEBUG_OURS
-			       ? r
-			       : try_alternate(finder, DEBUG_OURS, link->path, link);
+		if (r != 0 || dwarf.root == DEBUG_OURS)
+			return r;
+		return try_alternate(finder, DEBUG_OURS, link->path, link);
 	}
 	r = try_alternate_beside(finder, dwarf.root, dwarf.path, link);
-	if (r == 0)
-		r = try_alternate_beside(finder, dwarf.root, dwarf.real, link);
+	if (r != 0)
+		return r;
+	r = try_alternate_beside(finder, dwarf.root, dwarf.real, link);
+	if (r != 0 || dwarf.root == DEBUG_OURS)
+		return r;
 	/* The name without links is relative to our root, if the file is visible from there. */
-	if (r == 0 && dwarf.root != DEBUG_OURS)
-		r = try_alternate_beside(finder, DEBUG_OURS, dwarf.real, link);
-	return r;
+	return try_alternate_beside(finder, DEBUG_OURS, dwarf.real, link);
 }
 
 static int find_alternate(struct finder *finder)

@@ -8,8 +8,9 @@
 
 #include <zlib.h>
 
-#include "symbol/cursor.h"
+#include "base/system.h"
 #include "base/unpack_section.h"
+#include "symbol/cursor.h"
 
 #define PIECE_SIZE     (256 * 1024)
 #define CRC_SIZE_MAX   (1ull << 30)
@@ -133,19 +134,21 @@ int debug_data_unpack(struct elf_file *file, uint8_t **ret, size_t *ret_n)
 
 int debug_crc(const struct elf_file *file, uint32_t *ret)
 {
-	uint8_t *piece = malloc(PIECE_SIZE);
+	_cleanup_free_ uint8_t *piece = malloc(PIECE_SIZE);
 	uint32_t crc = crc32(0, NULL, 0);
-	int r = !piece ? -ENOMEM : file->size > CRC_SIZE_MAX ? -EFBIG : 0;
 
-	for (uint64_t at = 0; at < file->size && r == 0; at += PIECE_SIZE) {
+	if (!piece)
+		return -ENOMEM;
+	if (file->size > CRC_SIZE_MAX)
+		return -EFBIG;
+	for (uint64_t at = 0; at < file->size; at += PIECE_SIZE) {
 		size_t n = file->size - at < PIECE_SIZE ? file->size - at : PIECE_SIZE;
+		int r = elf_file_read(file, at, piece, n);
 
-		r = elf_file_read(file, at, piece, n);
-		if (r == 0)
-			crc = crc32(crc, piece, n);
+		if (r < 0)
+			return r;
+		crc = crc32(crc, piece, n);
 	}
-	free(piece);
-	if (r == 0)
-		*ret = crc;
-	return r;
+	*ret = crc;
+	return 0;
 }

@@ -154,11 +154,11 @@ int dwarf_index(struct dwarf *dwarf)
 		if (cursor.bad || length > section->size - cursor_offset(&cursor))
 			return 0;
 		r = dwarf_charge(dwarf, HEAD_COST);
-		if (r == 0)
-			r = array_reserve(dwarf->units, dwarf->units_capacity, dwarf->n_units, 1);
 		if (r < 0)
 			return r;
-		dwarf->units[dwarf->n_units++] = offset;
+		r = array_add(dwarf->units, dwarf->units_capacity, dwarf->n_units, offset);
+		if (r < 0)
+			return r;
 		offset = cursor_offset(&cursor) + length;
 	}
 	return 0;
@@ -238,8 +238,9 @@ int dwarf_unit_read(struct dwarf *dwarf, uint64_t offset, struct dwarf_unit *ret
 		size_t n;
 
 		r = dwarf_charge(dwarf, UNIT_COST);
-		if (r == 0)
-			r = section_view(section, offset, views[i], &bytes, &n);
+		if (r < 0)
+			return r;
+		r = section_view(section, offset, views[i], &bytes, &n);
 		if (r < 0)
 			return r;
 		cursor = cursor_make(bytes, n, offset);
@@ -358,10 +359,11 @@ int dwarf_entry_at(struct dwarf *dwarf, const struct dwarf_unit *unit, uint64_t 
 	size_t n;
 	int r = dwarf_charge(dwarf, ENTRY_COST);
 
-	if (r == 0 && (offset < unit->root.offset || offset >= unit->end))
-		r = -ENOEXEC;
-	if (r == 0)
-		r = dwarf_unit_abbrevs(dwarf, unit, &abbrevs);
+	if (r < 0)
+		return r;
+	if (offset < unit->root.offset || offset >= unit->end)
+		return -ENOEXEC;
+	r = dwarf_unit_abbrevs(dwarf, unit, &abbrevs);
 	if (r < 0)
 		return r;
 	left = unit->end - offset;
@@ -414,7 +416,9 @@ static int indexed_text(struct dwarf *dwarf, const struct dwarf_unit *unit, uint
 		return -ENOEXEC;
 	r = section_number(&dwarf->sections[DWARF_STR_OFFSETS], offset, unit->encoding.offset_size,
 			   &offset);
-	return r < 0 ? r : section_string(&dwarf->sections[DWARF_STR], offset, buffer, size);
+	if (r < 0)
+		return r;
+	return section_string(&dwarf->sections[DWARF_STR], offset, buffer, size);
 }
 
 int dwarf_text(struct dwarf *dwarf, const struct dwarf_unit *unit, struct dwarf_value value,

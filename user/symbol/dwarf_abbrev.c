@@ -207,10 +207,7 @@ static int read_abbrev(struct dwarf_abbrevs *abbrevs, uint64_t code, struct curs
 		if (r < 0)
 			return r;
 	}
-	r = array_reserve(abbrevs->abbrevs, abbrevs->abbrevs_capacity, abbrevs->n_abbrevs, 1);
-	if (r == 0)
-		abbrevs->abbrevs[abbrevs->n_abbrevs++] = abbrev;
-	return r;
+	return array_add(abbrevs->abbrevs, abbrevs->abbrevs_capacity, abbrevs->n_abbrevs, abbrev);
 }
 
 static int abbrev_compare(const void *left, const void *right)

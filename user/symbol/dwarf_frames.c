@@ -34,13 +34,9 @@ static void mark_wanted(struct work *work)
 
 int dwarf_frames_add(struct dwarf_frames *frames, struct dwarf_frame frame)
 {
-	int r = array_reserve(frames->frames, frames->frames_capacity, frames->n_frames, 1);
-
-	if (r == 0 && frames->n_frames == UINT32_MAX)
-		r = -E2BIG;
-	if (r == 0)
-		frames->frames[frames->n_frames++] = frame;
-	return r;
+	if (frames->n_frames == UINT32_MAX)
+		return -E2BIG;
+	return array_add(frames->frames, frames->frames_capacity, frames->n_frames, frame);
 }
 
 /* Adds the frames of lookup @i: each function is at the place where its inner one is called. */
@@ -53,15 +49,19 @@ static int add_frames(const struct work *work, size_t i, struct dwarf_frames *fr
 	frames->first[i] = frames->n_frames;
 	if (!scope && file)
 		r = dwarf_frames_add(frames, (struct dwarf_frame){0, file, line});
-	for (; scope && r == 0; scope = work->scopes.scopes[scope].parent) {
+	if (r < 0)
+		return r;
+	for (; scope; scope = work->scopes.scopes[scope].parent) {
 		const struct dwarf_scope *found = &work->scopes.scopes[scope];
 
 		r = dwarf_frames_add(frames, (struct dwarf_frame){work->names[scope], file, line});
+		if (r < 0)
+			return r;
 		file = work->call_files[scope];
 		line = file ? found->call_line : 0;
 	}
 	frames->n[i] = frames->n_frames - frames->first[i];
-	return r;
+	return 0;
 }
 
 static int fill(struct work *work, bool lines, struct dwarf_frames *ret, bool *damaged)
@@ -82,10 +82,14 @@ static int fill(struct work *work, bool lines, struct dwarf_frames *ret, bool *d
 		return -ENOMEM;
 	mark_wanted(work);
 	r = dwarf_names_find(work->dwarf, scopes, work->wanted, work->strings, work->names);
-	if (r == 0 && lines) {
+	if (r < 0)
+		return r;
+	if (lines) {
 		r = dwarf_lines_find(work->dwarf, work->lookups, scopes, work->strings,
 				     work->places, work->call_files, &lines_damaged);
-		*damaged |= r == 0 && lines_damaged;
+		if (r < 0)
+			return r;
+		*damaged |= lines_damaged;
 	}
 	for (size_t i = 0; i < n && r == 0; i++)
 		r = add_frames(work, i, ret);

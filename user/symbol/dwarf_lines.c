@@ -56,12 +56,10 @@ struct program {
 
 static int add_named(struct table_of_names *table, struct dwarf_value name, uint64_t directory)
 {
-	int r = table->n < MAX_FILES ? array_reserve(table->items, table->capacity, table->n, 1)
-				     : -ENOEXEC;
-
-	if (r == 0)
-		table->items[table->n++] = (struct named){.name = name, .directory = directory};
-	return r;
+	if (table->n >= MAX_FILES)
+		return -ENOEXEC;
+	return array_add(table->items, table->capacity, table->n,
+			 (struct named){.name = name, .directory = directory});
 }
 
 /* Names up to an empty one: DWARF 4, 6.2.4. */
@@ -95,21 +93,27 @@ static int read_new_names(struct program *program, struct table_of_names *table)
 	struct dwarf_attribute formats[MAX_FORMATS] = {};
 	uint64_t contents[MAX_FORMATS], n;
 	uint8_t n_formats = cursor_u8(cursor);
-	int r = n_formats <= MAX_FORMATS ? 0 : -ENOEXEC;
+	int r;
 
-	for (size_t i = 0; i < n_formats && r == 0; i++) {
+	if (n_formats > MAX_FORMATS)
+		return -ENOEXEC;
+	for (size_t i = 0; i < n_formats; i++) {
 		contents[i] = cursor_uleb(cursor);
 		r = dwarf_attribute_set_form(&formats[i], cursor_uleb(cursor), program->encoding);
+		if (r < 0)
+			return r;
 	}
 	n = cursor_uleb(cursor);
 	/* Entries of no bytes could be any number. */
-	if (r < 0 || n > cursor_left(cursor))
+	if (n > cursor_left(cursor))
 		return -ENOEXEC;
-	for (uint64_t k = 0; k < n && r == 0; k++) {
+	for (uint64_t k = 0; k < n; k++) {
 		struct dwarf_value name = {};
 		uint64_t directory = 0;
 
 		r = dwarf_charge(program->dwarf, n_formats);
+		if (r < 0)
+			return r;
 		for (size_t i = 0; i < n_formats; i++) {
 			struct dwarf_value value =
 				dwarf_value_read(cursor, &formats[i], program->encoding, 0);
@@ -119,10 +123,13 @@ static int read_new_names(struct program *program, struct table_of_names *table)
 			else if (contents[i] == DW_LNCT_directory_index)
 				directory = value.number;
 		}
-		if (r == 0)
-			r = cursor->bad ? -ENOEXEC : add_named(table, name, directory);
+		if (cursor->bad)
+			return -ENOEXEC;
+		r = add_named(table, name, directory);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 static int read_names(struct program *program)
@@ -132,15 +139,21 @@ static int read_names(struct program *program)
 	program->directories.n = program->files.n = 0;
 	if (program->encoding.version >= 5) {
 		r = read_new_names(program, &program->directories);
-		return r < 0 ? r : read_new_names(program, &program->files);
+		if (r < 0)
+			return r;
+		return read_new_names(program, &program->files);
 	}
 	/* Numbers begin at 1; 0 is the compiler's folder, and no file. */
 	r = add_named(&program->directories, program->unit.root.values[WANT_COMP_DIR], 0);
-	if (r == 0)
-		r = add_named(&program->files, (struct dwarf_value){}, 0);
-	if (r == 0)
-		r = read_old_names(program, &program->directories, false);
-	return r < 0 ? r : read_old_names(program, &program->files, true);
+	if (r < 0)
+		return r;
+	r = add_named(&program->files, (struct dwarf_value){}, 0);
+	if (r < 0)
+		return r;
+	r = read_old_names(program, &program->directories, false);
+	if (r < 0)
+		return r;
+	return read_old_names(program, &program->files, true);
 }
 
 /* The head, before the opcodes: DWARF 5, 6.2.4. */
@@ -199,9 +212,10 @@ static int load(struct program *program)
 	if (cursor.bad || length > PROGRAM_MAX || length > section->size - cursor_offset(&cursor))
 		return -ENOEXEC;
 	r = dwarf_charge(program->dwarf, BYTE_COST * length);
-	if (r == 0)
-		r = section_load(section, cursor_offset(&cursor), length, &program->buffer,
-				 &program->buffer_capacity, &bytes);
+	if (r < 0)
+		return r;
+	r = section_load(section, cursor_offset(&cursor), length, &program->buffer,
+			 &program->buffer_capacity, &bytes);
 	if (r < 0)
 		return r;
 	program->cursor = cursor_make(bytes, length, cursor_offset(&cursor));
@@ -408,6 +422,24 @@ static int set_call_files(struct program *program, const struct dwarf_seen_unit 
 	return r;
 }
 
+/* Finds the lines in one of the units that the scopes are in. */
+static int visit_unit(struct program *program, size_t number, uint32_t *call_files)
+{
+	const struct dwarf_seen_unit *seen = &program->scopes->units[number];
+	int r = dwarf_unit_read(program->dwarf, seen->offset, &program->unit);
+
+	if (r < 0)
+		return r;
+	program->unit_number = number;
+	r = load(program);
+	if (r < 0)
+		return r;
+	r = run_program(program);
+	if (r < 0)
+		return r;
+	return set_call_files(program, seen, call_files);
+}
+
 int dwarf_lines_find(struct dwarf *dwarf, const struct lookups *lookups,
 		     const struct dwarf_scopes *scopes, struct strings *strings,
 		     struct dwarf_place *places, uint32_t *call_files, bool *ret_damaged)
@@ -425,14 +457,7 @@ int dwarf_lines_find(struct dwarf *dwarf, const struct lookups *lookups,
 	memset(places, 0, lookups->n * sizeof *places);
 	memset(call_files, 0, scopes->n_scopes * sizeof *call_files);
 	for (size_t i = 1; i < scopes->n_units && r == 0; i++) {
-		program.unit_number = i;
-		r = dwarf_unit_read(dwarf, scopes->units[i].offset, &program.unit);
-		if (r == 0)
-			r = load(&program);
-		if (r == 0)
-			r = run_program(&program);
-		if (r == 0)
-			r = set_call_files(&program, &scopes->units[i], call_files);
+		r = visit_unit(&program, i, call_files);
 		*ret_damaged |= r < 0 && r != -ENODATA;
 		if (r != -ENOMEM && r != -E2BIG)
 			r = 0;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/system.h"
 #include "symbol/demangle.h"
 #include "symbol/dwarf_constants.h"
 
@@ -57,9 +58,12 @@ static int set_text(struct namer *namer, struct dwarf *dwarf, const struct dwarf
 {
 	int r = dwarf_text(dwarf, unit, value, namer->text, sizeof namer->text);
 
-	if (r == 0)
-		r = dwarf_charge(dwarf, NAME_COST * strlen(namer->text));
-	return r < 0 ? r : demangle_add(namer->strings, namer->text, ret_text);
+	if (r < 0)
+		return r;
+	r = dwarf_charge(dwarf, NAME_COST * strlen(namer->text));
+	if (r < 0)
+		return r;
+	return demangle_add(namer->strings, namer->text, ret_text);
 }
 
 static bool has_namespaces(const struct dwarf_unit *unit)
@@ -105,8 +109,9 @@ static int find_home(struct namer *namer, struct name *name)
 		struct dwarf_entry entry;
 		int r = dwarf_unit_of(dwarf, offset, &unit);
 
-		if (r == 0)
-			r = dwarf_entry_at(dwarf, unit, offset, &entry);
+		if (r < 0)
+			return r;
+		r = dwarf_entry_at(dwarf, unit, offset, &entry);
 		if (r < 0)
 			return r;
 		linkage = &entry.values[WANT_LINKAGE_NAME];
@@ -143,10 +148,12 @@ static int find_name(struct namer *namer, struct dwarf *dwarf, uint64_t entry, u
 	if (*ret != TABLE_NONE)
 		return 0;
 	r = array_reserve(namer->names, namer->names_capacity, namer->n_names, 1);
-	if (r == 0)
-		r = table_add(&namer->by_entry, hash, namer->n_names);
-	if (r == 0)
-		r = find_home(namer, &name);
+	if (r < 0)
+		return r;
+	r = table_add(&namer->by_entry, hash, namer->n_names);
+	if (r < 0)
+		return r;
+	r = find_home(namer, &name);
 	if (is_fatal(r))
 		return r;
 	if (r < 0)
@@ -292,8 +299,9 @@ static int visit_unit(struct tour *tour)
 		return r;
 	tour->unit = *unit;
 	r = dwarf_unit_abbrevs(tour->dwarf, &tour->unit, &tour->abbrevs);
-	if (r == 0)
-		r = dwarf_unit_load(tour->dwarf, &tour->unit, &tour->cursor);
+	if (r < 0)
+		return r;
+	r = dwarf_unit_load(tour->dwarf, &tour->unit, &tour->cursor);
 	while (r == 0 && tour->n_names && tour->cursor.at < tour->cursor.end)
 		r = take_step(tour);
 	return r;
@@ -324,45 +332,47 @@ static size_t count_together(struct name **names, size_t n)
 
 static int qualify_all(struct namer *namer)
 {
-	struct name **names = calloc(namer->n_names + 1, sizeof *names);
-	struct tour *tour = malloc(sizeof *tour);
+	_cleanup_free_ struct name **names = calloc(namer->n_names + 1, sizeof *names);
+	_cleanup_free_ struct tour *tour = malloc(sizeof *tour);
 	size_t n = 0, together;
-	int r = names && tour ? 0 : -ENOMEM;
+	int r;
 
-	for (size_t i = 0; i < namer->n_names && r == 0; i++)
+	if (!names || !tour)
+		return -ENOMEM;
+	for (size_t i = 0; i < namer->n_names; i++)
 		if (namer->names[i].home && namer->names[i].text)
 			names[n++] = &namer->names[i];
-	if (r == 0)
-		qsort(names, n, sizeof *names, home_compare);
-	for (size_t i = 0; i < n && r == 0; i += together) {
+	qsort(names, n, sizeof *names, home_compare);
+	for (size_t i = 0; i < n; i += together) {
 		together = count_together(names + i, n - i);
 		*tour = (struct tour){.namer = namer,
 				      .dwarf = names[i]->home_dwarf,
 				      .names = names + i,
 				      .n_names = together};
 		r = visit_unit(tour);
-		if (!is_fatal(r))
-			r = 0;
+		if (is_fatal(r))
+			return r;
 	}
-	free(names);
-	free(tour);
-	return r;
+	return 0;
 }
 
 static int find_all(struct namer *namer, struct dwarf *dwarf, const struct dwarf_scopes *scopes,
 		    const bool *wanted, uint32_t *names)
 {
-	int r = 0;
+	int r;
 
-	for (size_t i = 0; i < scopes->n_scopes && r == 0; i++) {
+	for (size_t i = 0; i < scopes->n_scopes; i++) {
 		const struct dwarf_scope *scope = &scopes->scopes[i];
 		struct dwarf *of = scope->is_alternate ? dwarf->alternate : dwarf;
 
 		names[i] = TABLE_NONE;
-		if (wanted[i] && of)
-			r = find_name(namer, of, scope->entry, &names[i]);
+		if (!wanted[i] || !of)
+			continue;
+		r = find_name(namer, of, scope->entry, &names[i]);
+		if (r < 0)
+			return r;
 	}
-	return r < 0 ? r : qualify_all(namer);
+	return qualify_all(namer);
 }
 
 int dwarf_names_find(struct dwarf *dwarf, const struct dwarf_scopes *scopes, const bool *wanted,

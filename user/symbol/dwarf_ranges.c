@@ -61,12 +61,13 @@ static int view_item(struct dwarf_ranges *ranges, enum dwarf_section section,
 	size_t n;
 	int r = dwarf_charge(ranges->dwarf, ITEM_COST);
 
-	if (r == 0)
-		r = section_view(&ranges->dwarf->sections[section], ranges->offset, ITEM_MAX,
-				 &bytes, &n);
-	if (r == 0)
-		*ret_cursor = cursor_make(bytes, n, ranges->offset);
-	return r;
+	if (r < 0)
+		return r;
+	r = section_view(&ranges->dwarf->sections[section], ranges->offset, ITEM_MAX, &bytes, &n);
+	if (r < 0)
+		return r;
+	*ret_cursor = cursor_make(bytes, n, ranges->offset);
+	return 0;
 }
 
 /* DWARF 4, 2.17.3. */
@@ -117,8 +118,9 @@ static int read_item(struct dwarf_ranges *ranges, struct cursor *cursor, uint64_
 	case DW_RLE_base_address: ranges->base = cursor_number(cursor, size); return 2;
 	case DW_RLE_startx_endx:
 		r = indexed(ranges, cursor, low);
-		if (r == 0)
-			r = indexed(ranges, cursor, high);
+		if (r < 0)
+			return r;
+		r = indexed(ranges, cursor, high);
 		break;
 	case DW_RLE_startx_length:
 		r = indexed(ranges, cursor, low);

@@ -239,8 +239,9 @@ static int walk_unit(struct walk *walk, bool everywhere)
 	const struct dwarf_abbrev *root;
 	int r = dwarf_unit_abbrevs(walk->dwarf, walk->unit, &walk->abbrevs);
 
-	if (r == 0)
-		r = dwarf_unit_load(walk->dwarf, walk->unit, &walk->cursor);
+	if (r < 0)
+		return r;
+	r = dwarf_unit_load(walk->dwarf, walk->unit, &walk->cursor);
 	if (r < 0)
 		return r;
 	walk->everywhere = everywhere;
@@ -298,8 +299,9 @@ static int search_unit(struct walk *walk, uint64_t offset)
 	struct dwarf_unit unit;
 	int r = dwarf_unit_read(walk->dwarf, offset, &unit);
 
-	if (r == 0)
-		r = array_reserve(scopes->units, scopes->units_capacity, scopes->n_units, 1);
+	if (r < 0)
+		return r;
+	r = array_reserve(scopes->units, scopes->units_capacity, scopes->n_units, 1);
 	if (r < 0)
 		return r;
 	walk->unit = &unit;

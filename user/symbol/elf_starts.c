@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/system.h"
 
 /* How pointers are encoded (LSB, 10.5.1). */
 #define UDATA4	       0x03
@@ -82,7 +83,7 @@ static int list_section(struct elf_starts *ret, struct elf_file *file)
 {
 	const Elf64_Shdr *section = elf_file_section(file, ".eh_frame");
 	uint64_t n = section ? section->sh_size : 0;
-	uint8_t *bytes;
+	_cleanup_free_ uint8_t *bytes = NULL;
 	int r;
 
 	if (!n || n > MAX_FRAMES || section->sh_type == SHT_NOBITS)
@@ -91,9 +92,9 @@ static int list_section(struct elf_starts *ret, struct elf_file *file)
 	if (!bytes)
 		return -ENOMEM;
 	r = elf_file_read(file, section->sh_offset, bytes, n);
-	r = r < 0 ? r : list_frames(bytes, n, section->sh_addr, ret);
-	free(bytes);
-	return r;
+	if (r < 0)
+		return r;
+	return list_frames(bytes, n, section->sh_addr, ret);
 }
 
 static int read_table(struct elf_starts *ret, const struct elf_file *file)

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/system.h"
 #include "symbol/demangle.h"
 #include "symbol/elf_reach.h"
 
@@ -214,21 +215,21 @@ static int offer_table(struct resolver *resolver, struct elf_file *file, const E
 	int64_t n = count_symbols(file, table);
 	/* Arm marks functions of Thumb code with bit 0. */
 	uint64_t mask = file->machine == EM_ARM ? ~1ull : ~0ull;
-	Elf64_Sym *symbols;
-	int r = 0;
+	_cleanup_free_ Elf64_Sym *symbols = NULL;
+	int r;
 
 	if (n < 0)
 		return n;
 	symbols = malloc(CHUNK_SYMBOLS * (sizeof(Elf64_Sym) + sizeof(Elf32_Sym)));
 	if (!symbols)
 		return -ENOMEM;
-	for (int64_t i = 0; i < n && r == 0; i += CHUNK_SYMBOLS) {
+	for (int64_t i = 0; i < n; i += CHUNK_SYMBOLS) {
 		size_t chunk = n - i < CHUNK_SYMBOLS ? n - i : CHUNK_SYMBOLS;
 
 		r = read_symbols(file, table, i, chunk, symbols,
 				 (Elf32_Sym *)(symbols + CHUNK_SYMBOLS));
 		if (r < 0)
-			break;
+			return r;
 		for (size_t k = 0; k < chunk; k++) {
 			symbols[k].st_value &= mask;
 			if (!is_code(file, &symbols[k]))
@@ -240,10 +241,9 @@ static int offer_table(struct resolver *resolver, struct elf_file *file, const E
 					       symbols[k].st_value);
 		}
 		if (resolver->budget < 0)
-			r = -ENOEXEC;
+			return -ENOEXEC;
 	}
-	free(symbols);
-	return r;
+	return 0;
 }
 
 /* Offers the symbols of @file's first table of @type. */
@@ -266,12 +266,15 @@ static bool has_table(const struct elf_file *file, uint32_t type)
 static int offer_tables(struct resolver *resolver, struct elf_file *const *files, size_t n_files)
 {
 	static const uint32_t types[] = {SHT_SYMTAB, SHT_DYNSYM};
-	int r = 0;
+	int r;
 
 	for (size_t t = 0; t < sizeof types / sizeof *types; t++)
-		for (size_t i = 0; i < n_files && r == 0; i++)
+		for (size_t i = 0; i < n_files; i++) {
 			r = offer_first(resolver, files[i], types[t]);
-	return r;
+			if (r < 0)
+				return r;
+		}
+	return 0;
 }
 
 /* Whether the function at @candidate has @address. Returns 1 if so, 0 if not, -ENOMEM. */
@@ -378,6 +381,24 @@ static int add_names(struct resolver *resolver, struct strings *strings)
 	return 0;
 }
 
+static int resolve(struct resolver *resolver, struct elf_file *const *files, size_t n_files,
+		   struct strings *strings)
+{
+	size_t n = resolver->lookups->n;
+	int r;
+
+	resolver->covering = calloc(n, sizeof *resolver->covering);
+	resolver->nearest = calloc(n, sizeof *resolver->nearest);
+	resolver->name_a = malloc(SYMBOL_NAME_MAX + 1);
+	resolver->name_b = malloc(SYMBOL_NAME_MAX + 1);
+	if (!resolver->covering || !resolver->nearest || !resolver->name_a || !resolver->name_b)
+		return -ENOMEM;
+	r = offer_tables(resolver, files, n_files);
+	if (r < 0)
+		return r;
+	return add_names(resolver, strings);
+}
+
 int elf_symbols_resolve(struct elf_file *const *files, size_t n_files, struct lookups *lookups,
 			struct strings *strings)
 {
@@ -385,22 +406,14 @@ int elf_symbols_resolve(struct elf_file *const *files, size_t n_files, struct lo
 		.lookups = lookups,
 		.budget = BUDGET + lookups->n * ADDRESS_COST,
 	};
-	int r = -ENOMEM;
+	int r;
 
 	if (!lookups->n)
 		return 0;
 	resolver.last = lookups->addresses[lookups->n - 1];
 	for (size_t i = 0; i < n_files; i++)
 		resolver.has_locals |= has_table(files[i], SHT_SYMTAB);
-	resolver.covering = calloc(lookups->n, sizeof *resolver.covering);
-	resolver.nearest = calloc(lookups->n, sizeof *resolver.nearest);
-	resolver.name_a = malloc(SYMBOL_NAME_MAX + 1);
-	resolver.name_b = malloc(SYMBOL_NAME_MAX + 1);
-	if (resolver.covering && resolver.nearest && resolver.name_a && resolver.name_b) {
-		r = offer_tables(&resolver, files, n_files);
-		if (r == 0)
-			r = add_names(&resolver, strings);
-	}
+	r = resolve(&resolver, files, n_files, strings);
 	elf_reach_done(&resolver.reach);
 	free(resolver.covering);
 	free(resolver.nearest);

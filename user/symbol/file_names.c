@@ -165,20 +165,24 @@ static int find_rest(struct elf_file *mapped, const struct names_question *quest
 	_cleanup_free_ uint32_t *where = malloc((lookups->n + 1) * sizeof *where);
 	struct lookups rest = {addresses, names, 0};
 	struct dwarf_frames more = {};
-	int r = addresses && names && where ? 0 : -ENOMEM;
+	int r;
 
-	for (size_t i = 0; i < lookups->n && r == 0; i++) {
+	if (!addresses || !names || !where)
+		return -ENOMEM;
+	for (size_t i = 0; i < lookups->n; i++) {
 		if (lookups->names[i])
 			continue;
 		where[rest.n] = i;
 		addresses[rest.n++] = lookups->addresses[i];
 	}
-	if (r == 0 && rest.n)
-		r = find_names(mapped, question, place, &rest, strings, &more, damaged);
-	for (size_t i = 0; i < rest.n && r == 0; i++)
+	if (!rest.n)
+		return 0;
+	r = find_names(mapped, question, place, &rest, strings, &more, damaged);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < rest.n; i++)
 		lookups->names[where[i]] = names[i];
-	if (r == 0)
-		r = join_frames(frames, &more, where, rest.n);
+	r = join_frames(frames, &more, where, rest.n);
 	dwarf_frames_done(&more);
 	return r;
 }
@@ -297,10 +301,14 @@ static int name_addresses(struct elf_file *mapped, const struct names_question *
 	ret->n_frames = frames.n_frames;
 	frames.frames = NULL;
 	dwarf_frames_done(&frames);
-	r = r < 0 ? r : find_starts(mapped, ret, addresses, n, &lookups);
-	if (r == 0 && spans && !ret->damaged)
+	if (r < 0)
+		return r;
+	r = find_starts(mapped, ret, addresses, n, &lookups);
+	if (r < 0)
+		return r;
+	if (spans && !ret->damaged)
 		set_spans(mapped, question, addresses, n, &lookups, ret);
-	return r;
+	return 0;
 }
 
 static int answer(struct elf_file *mapped, const struct names_question *question,
@@ -313,9 +321,9 @@ static int answer(struct elf_file *mapped, const struct names_question *question
 		return -ENOMEM;
 	ret->id_n = elf_file_build_id(mapped, ret->id);
 	n = translate(mapped, ret, addresses);
-	return question->addresses_only
-		       ? 0
-		       : name_addresses(mapped, question, place, addresses, n, strings, ret);
+	if (question->addresses_only)
+		return 0;
+	return name_addresses(mapped, question, place, addresses, n, strings, ret);
 }
 
 int file_names_none(const struct names_question *question, int error, struct file_names *ret)

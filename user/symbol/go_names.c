@@ -62,8 +62,12 @@ static int find_line(struct go_names *names, const struct go_function *function,
 	int32_t file, line;
 	int r = go_values_find(table, function, function->files, at, &file);
 
-	r = r < 0 ? r : go_table_path(table, function, file, names->text, sizeof names->text);
-	r = r < 0 ? r : go_values_find(table, function, function->lines, at, &line);
+	if (r < 0)
+		return forgive(names, r);
+	r = go_table_path(table, function, file, names->text, sizeof names->text);
+	if (r < 0)
+		return forgive(names, r);
+	r = go_values_find(table, function, function->lines, at, &line);
 	if (r < 0)
 		return forgive(names, r);
 	ret->line = line > 0 ? line : 0;
@@ -88,6 +92,17 @@ static int find_inlined(struct go_names *names, const struct go_function *functi
 	return forgive(names, r);
 }
 
+static int add_frame(struct go_names *names, const struct go_function *function, uint64_t at,
+		     uint32_t name)
+{
+	struct dwarf_frame frame = {.function = name};
+	int r = names->lines ? find_line(names, function, at, &frame) : 0;
+
+	if (r < 0)
+		return r;
+	return dwarf_frames_add(&names->frames, frame);
+}
+
 /* The frames at @at in @function, whose name is @outermost: each is where the one before is called.
  */
 static int add_frames(struct go_names *names, const struct go_function *function, uint64_t at,
@@ -96,22 +111,25 @@ static int add_frames(struct go_names *names, const struct go_function *function
 	bool is_inlined = true;
 	int r = 0;
 
-	for (size_t depth = 0; is_inlined && r == 0; depth++) {
+	for (size_t depth = 0; is_inlined; depth++) {
 		struct go_inlined inlined = {};
-		struct dwarf_frame frame = {.function = outermost};
+		uint32_t name = outermost;
 
-		r = depth < MAX_DEPTH ? find_inlined(names, function, at, &inlined, &is_inlined)
-				      : 0;
-		is_inlined &= depth < MAX_DEPTH;
-		if (r == 0 && is_inlined)
-			r = find_name(names, inlined.name, &frame.function);
-		if (r == 0 && names->lines)
-			r = find_line(names, function, at, &frame);
-		if (r == 0)
-			r = dwarf_frames_add(&names->frames, frame);
+		is_inlined = false;
+		if (depth < MAX_DEPTH)
+			r = find_inlined(names, function, at, &inlined, &is_inlined);
+		if (r < 0)
+			return r;
+		if (is_inlined)
+			r = find_name(names, inlined.name, &name);
+		if (r < 0)
+			return r;
+		r = add_frame(names, function, at, name);
+		if (r < 0)
+			return r;
 		at = function->start + inlined.called_at;
 	}
-	return r;
+	return 0;
 }
 
 static int name_address(struct go_names *names, uint64_t address, uint32_t *ret_name)
@@ -132,18 +150,20 @@ static int name_address(struct go_names *names, uint64_t address, uint32_t *ret_
 static int name_all(struct go_names *names, const struct lookups *lookups)
 {
 	struct dwarf_frames *frames = &names->frames;
-	int r = 0;
+	int r;
 
 	frames->first = calloc(lookups->n + 1, sizeof *frames->first);
 	frames->n = calloc(lookups->n + 1, sizeof *frames->n);
 	if (!frames->first || !frames->n)
 		return -ENOMEM;
-	for (size_t i = 0; i < lookups->n && r == 0; i++) {
+	for (size_t i = 0; i < lookups->n; i++) {
 		frames->first[i] = frames->n_frames;
 		r = name_address(names, lookups->addresses[i], &lookups->names[i]);
+		if (r < 0)
+			return r;
 		frames->n[i] = frames->n_frames - frames->first[i];
 	}
-	return r;
+	return 0;
 }
 
 int go_names_find(struct elf_file *file, const struct lookups *lookups, bool lines,

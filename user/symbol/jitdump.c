@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/system.h"
 #include "symbol/jit_ranges.h"
 #include "symbol/jitdump_lines.h"
 
@@ -313,37 +314,38 @@ static int name_piece(struct jitdump_namer *namer, const struct piece *piece)
 	if (load.size < size)
 		size -= load.size; /* the code itself */
 	r = jit_reader_name(namer->reader, offset + sizeof load, size, '\0', namer->strings, &name);
-	for (size_t i = 0; r == 0 && i < piece->n; i++) {
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < piece->n; i++) {
 		size_t lookup = piece->winners[i].lookup;
 
 		namer->lookups->names[lookup] = name;
 		namer->addresses[i] = namer->lookups->addresses[lookup] +
 				      (piece->move ? load.address - piece->to : 0);
 	}
-	return r == 0 && name && debug && namer->lines ? set_lines(namer, piece, debug) : r;
+	if (!name || !debug || !namer->lines)
+		return 0;
+	return set_lines(namer, piece, debug);
 }
 
 static int name_winners(struct jitdump_namer *namer, struct walk start,
 			const struct jit_winner *winners, size_t n)
 {
-	struct piece *pieces = calloc(n + 1, sizeof *pieces);
+	_cleanup_free_ struct piece *pieces = calloc(n + 1, sizeof *pieces);
+	_cleanup_free_ uint64_t *addresses = malloc((n + 1) * sizeof *addresses);
+	_cleanup_free_ struct jit_line *found = malloc((n + 1) * sizeof *found);
 	size_t n_pieces, n_moved;
 	int r = 0;
 
-	namer->addresses = malloc((n + 1) * sizeof *namer->addresses);
-	namer->found = malloc((n + 1) * sizeof *namer->found);
-	if (!pieces || !namer->addresses || !namer->found)
-		r = -ENOMEM;
-	if (r == 0) {
-		find_pieces(namer->reader, winners, n, pieces, &n_pieces, &n_moved);
-		if (n_moved)
-			find_loads(start, pieces + n_pieces, n_moved);
-		for (size_t i = 0; i < n_pieces + n_moved && r == 0; i++)
-			r = name_piece(namer, &pieces[i]);
-	}
-	free(pieces);
-	free(namer->addresses);
-	free(namer->found);
+	if (!pieces || !addresses || !found)
+		return -ENOMEM;
+	namer->addresses = addresses;
+	namer->found = found;
+	find_pieces(namer->reader, winners, n, pieces, &n_pieces, &n_moved);
+	if (n_moved)
+		find_loads(start, pieces + n_pieces, n_moved);
+	for (size_t i = 0; i < n_pieces + n_moved && r == 0; i++)
+		r = name_piece(namer, &pieces[i]);
 	return r;
 }
 

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/system.h"
+
 /* V8 and LLVM add the size of the ELF header that perf puts before the code. */
 #define ELF_HEADER_SIZE 0x40
 #define FILE_NAME_MAX	4096
@@ -119,7 +121,7 @@ int jitdump_lines_resolve(struct jit_reader *reader, const struct jitdump_entrie
 			  const uint64_t *addresses, size_t n, struct strings *strings,
 			  struct jit_line *lines)
 {
-	struct place *places = calloc(n + 1, sizeof *places);
+	_cleanup_free_ struct place *places = calloc(n + 1, sizeof *places);
 	uint64_t last = 0;
 	uint32_t file = 0;
 	int r = 0;
@@ -127,7 +129,7 @@ int jitdump_lines_resolve(struct jit_reader *reader, const struct jitdump_entrie
 	if (!places)
 		return -ENOMEM;
 	find_places(reader, *entries, addresses, n, places);
-	for (size_t i = 0; i < n && r == 0; i++) {
+	for (size_t i = 0; i < n; i++) {
 		if (!places[i].name)
 			continue;
 		if (places[i].name != last)
@@ -136,9 +138,10 @@ int jitdump_lines_resolve(struct jit_reader *reader, const struct jitdump_entrie
 						    ? entries->end - places[i].name
 						    : FILE_NAME_MAX,
 					    '\0', strings, &file);
+		if (r < 0)
+			return r;
 		last = places[i].name;
 		lines[i] = (struct jit_line){file, file ? places[i].line : 0};
 	}
-	free(places);
-	return r;
+	return 0;
 }

@@ -37,9 +37,9 @@ static int ask(struct names *skel, struct lookups *lookups, bool *lasting, struc
 {
 	LIBBPF_OPTS(bpf_test_run_opts, options);
 	struct bf_kernel_names *request = &skel->bss->request;
-	int r = 0;
+	int r;
 
-	for (size_t i = 0; r == 0 && i < lookups->n; i += request->n) {
+	for (size_t i = 0; i < lookups->n; i += request->n) {
 		request->n = lookups->n - i < BF_KERNEL_NAMES ? lookups->n - i : BF_KERNEL_NAMES;
 		memcpy(request->addresses, lookups->addresses + i,
 		       request->n * sizeof *request->addresses);
@@ -48,8 +48,10 @@ static int ask(struct names *skel, struct lookups *lookups, bool *lasting, struc
 		if (*ret_refused < 0)
 			return 0;
 		r = add_names(request, lookups->names + i, lasting ? lasting + i : NULL, strings);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 static struct names *kept; /* NULL: each search loads the program anew */

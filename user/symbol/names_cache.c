@@ -297,20 +297,28 @@ static int read_entry(const struct span_entry *entry, uint64_t asked, struct str
 	const char *text = texts_of(entry);
 	int r = array_reserve(names->frames, *frames_capacity, names->n_frames, entry->n_frames);
 
+	if (r < 0)
+		return r;
 	item->address = entry->address;
 	item->first = names->n_frames;
 	item->n_frames = entry->n_frames;
-	r = r < 0 ? r : read_text(&text, strings, &item->name);
+	r = read_text(&text, strings, &item->name);
+	if (r < 0)
+		return r;
 	if (item->name) /* else it is the start of its function */
 		item->address += asked % NAMES_BLOCK - entry->asked;
-	for (size_t i = 0; i < entry->n_frames && r == 0; i++) {
+	for (size_t i = 0; i < entry->n_frames; i++) {
 		struct dwarf_frame *frame = &names->frames[names->n_frames++];
 
 		frame->line = entry->lines[i];
 		r = read_text(&text, strings, &frame->function);
-		r = r < 0 ? r : read_text(&text, strings, &frame->file);
+		if (r < 0)
+			return r;
+		r = read_text(&text, strings, &frame->file);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 static int read_names(struct names_cache *cache, const struct file_entry *file,
@@ -319,20 +327,22 @@ static int read_names(struct names_cache *cache, const struct file_entry *file,
 {
 	uint64_t number = file->number; /* finding may drop the half that @file is in */
 	size_t capacity = 0;
-	int n = 0, r = 0;
+	int n = 0, r;
 
 	names->id_n = file->id_n;
 	memcpy(names->id, file->id, sizeof names->id);
-	for (size_t i = 0; i < names->n && r == 0; i++) {
+	for (size_t i = 0; i < names->n; i++) {
 		const struct span_entry *entry = find_span(cache, number, addresses[i]);
 
 		found[i] = entry && (entry->is_final || !final);
-		if (found[i])
-			r = read_entry(entry, addresses[i], strings, &capacity, names,
-				       &names->items[i]);
-		n += found[i];
+		if (!found[i])
+			continue;
+		r = read_entry(entry, addresses[i], strings, &capacity, names, &names->items[i]);
+		if (r < 0)
+			return r;
+		n++;
 	}
-	return r < 0 ? r : n;
+	return n;
 }
 
 int names_cache_read(struct names_cache *cache, const struct names_key *key,

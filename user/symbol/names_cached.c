@@ -162,29 +162,41 @@ static bool is_worth_asking(const struct names_asker *asker, const struct names_
 		!names_cache_is_resting(options->cache, key));
 }
 
+static int find_names(struct names_asker *asker, const struct names_source *source,
+		      const struct names_key *key, const struct lookups *lookups,
+		      const struct debug_place *place, bool *found, struct file_names *ret)
+{
+	const struct symbolize_options *options = asker->options;
+	int r = names_cache_read(options->cache, key, lookups->addresses, false, asker->strings,
+				 ret, found);
+
+	if (r < 0)
+		return r;
+	if (is_worth_asking(asker, key, lookups->n - r, lookups->n)) {
+		r = ask_missing(asker, source, key, lookups, found, place, ret);
+		if (r < 0)
+			return r;
+	}
+	if (!options->later || options->put_off || !names_cache_is_due(options->cache, key))
+		return 0;
+	return names_later_add(options->later, key, place, source->root, lookups->addresses,
+			       lookups->n);
+}
+
 int names_cached_ask(struct names_asker *asker, const struct names_source *source,
 		     const struct names_key *key, const struct lookups *lookups,
 		     const struct debug_place *place, struct file_names *ret)
 {
-	const struct symbolize_options *options = asker->options;
 	struct names_question question = names_ask_question(asker, lookups);
 	_cleanup_free_ bool *found = calloc(lookups->n + 1, sizeof *found);
-	int r = found ? file_names_none(&question, 0, ret) : -ENOMEM, n;
+	int r = found ? file_names_none(&question, 0, ret) : -ENOMEM;
 
 	if (r < 0)
 		return r;
-	n = names_cache_read(options->cache, key, lookups->addresses, false, asker->strings, ret,
-			     found);
-	r = n;
-	if (n >= 0 && is_worth_asking(asker, key, lookups->n - n, lookups->n))
-		r = ask_missing(asker, source, key, lookups, found, place, ret);
-	if (r >= 0 && options->later && !options->put_off &&
-	    names_cache_is_due(options->cache, key))
-		r = names_later_add(options->later, key, place, source->root, lookups->addresses,
-				    lookups->n);
+	r = find_names(asker, source, key, lookups, place, found, ret);
 	if (r < 0)
 		file_names_done(ret);
-	return r < 0 ? r : 0;
+	return r;
 }
 
 static uint64_t time_ns(const struct timespec *time)
@@ -218,43 +230,61 @@ bool names_cached_key(const struct names_asker *asker, const struct names_source
 	return true;
 }
 
+static const struct names_key kernel_key = {.kind = MAPPING_KERNEL};
+
+/* Takes the names of what was missing, and caches the @lasting ones; @items is room for them. */
+static void take_kernel_names(struct names_asker *asker, const struct missing *missing,
+			      const bool *lasting, struct named_address *items,
+			      struct lookups *lookups)
+{
+	const struct lookups *asked = &missing->lookups;
+	struct file_names kept = {.items = items};
+
+	for (size_t i = 0; i < asked->n; i++) {
+		lookups->names[missing->at[i]] = asked->names[i];
+		if (!lasting[i] || !asked->names[i])
+			continue;
+		/* Moved together. */
+		asked->addresses[kept.n] = asked->addresses[i];
+		items[kept.n++] =
+			(struct named_address){asked->addresses[i], asked->names[i], 0, 0};
+	}
+	if (kept.n)
+		names_cache_write(asker->options->cache, &kernel_key, asked->addresses, &kept,
+				  asker->strings, true);
+}
+
+/* Asks for the addresses that were not @found, which then says of each whether its name lasts. */
+static int ask_kernel(struct names_asker *asker, bool *found, struct named_address *items,
+		      struct lookups *lookups, int *ret_refused)
+{
+	struct missing missing;
+	int r = missing_init(&missing, lookups, found);
+
+	if (r < 0)
+		return r;
+	r = kernel_names_find(&missing.lookups, found, asker->strings, ret_refused);
+	if (r == 0)
+		take_kernel_names(asker, &missing, found, items, lookups);
+	missing_done(&missing);
+	return r;
+}
+
 int names_cached_kernel(struct names_asker *asker, struct lookups *lookups, int *ret_refused)
 {
-	static const struct names_key key = {.kind = MAPPING_KERNEL};
 	const struct names_question question = {.addresses = lookups->addresses, .n = lookups->n};
-	struct names_cache *cache = asker->options->cache;
-	struct strings *strings = asker->strings;
 	_cleanup_free_ bool *found = calloc(lookups->n + 1, sizeof *found);
-	struct file_names names = {}, kept = {};
-	struct missing missing = {};
-	size_t n_kept = 0;
+	struct file_names names;
 	int r = found ? file_names_none(&question, 0, &names) : -ENOMEM;
 
-	if (r >= 0)
-		r = names_cache_read(cache, &key, lookups->addresses, false, strings, &names,
-				     found);
+	if (r < 0)
+		return r;
+	r = names_cache_read(asker->options->cache, &kernel_key, lookups->addresses, false,
+			     asker->strings, &names, found);
 	for (size_t i = 0; i < names.n && r >= 0; i++)
 		lookups->names[i] = names.items[i].name;
-	if (r >= 0 && (size_t)r < lookups->n) {
-		r = missing_init(&missing, lookups, found);
-		r = r < 0 ? r : kernel_names_find(&missing.lookups, found, strings, ret_refused);
-		for (size_t i = 0; i < missing.lookups.n && r == 0; i++) {
-			lookups->names[missing.at[i]] = missing.lookups.names[i];
-			if (!found[i] || !missing.lookups.names[i])
-				continue;
-			/* Those that stay, moved together. */
-			missing.lookups.addresses[n_kept] = missing.lookups.addresses[i];
-			missing.lookups.names[n_kept++] = missing.lookups.names[i];
-		}
-		kept = (struct file_names){.items = names.items, .n = n_kept};
-		for (size_t i = 0; i < n_kept && r == 0; i++)
-			kept.items[i] = (struct named_address){missing.lookups.addresses[i],
-							       missing.lookups.names[i], 0, 0};
-		if (r == 0 && n_kept)
-			names_cache_write(cache, &key, missing.lookups.addresses, &kept, strings,
-					  true);
-	}
-	missing_done(&missing);
+	if (r >= 0 && (size_t)r < lookups->n)
+		r = ask_kernel(asker, found, names.items, lookups, ret_refused);
 	file_names_done(&names);
 	return r < 0 ? r : 0;
 }

@@ -125,23 +125,33 @@ static int find_strings(struct string_map *map, const char *bytes, size_t n_byte
 	return 0;
 }
 
-static int map_all(struct string_map *map, struct file_names *names)
+/* Checks the numbers in @names and makes its strings ours: they are the @map->n in @bytes. */
+static int map_all(struct string_map *map, const char *bytes, size_t n_bytes,
+		   struct file_names *names)
 {
-	int r = 0;
+	int r = find_strings(map, bytes, n_bytes);
 
-	for (size_t i = 0; i < names->n && r == 0; i++) {
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < names->n; i++) {
 		struct named_address *item = &names->items[i];
 
-		r = map_string(map, &item->name);
 		if (item->n_frames > names->n_frames ||
 		    item->first > names->n_frames - item->n_frames)
-			r = -EPROTO;
+			return -EPROTO;
+		r = map_string(map, &item->name);
+		if (r < 0)
+			return r;
 	}
-	for (size_t i = 0; i < names->n_frames && r == 0; i++) {
+	for (size_t i = 0; i < names->n_frames; i++) {
 		r = map_string(map, &names->frames[i].function);
-		r = r < 0 ? r : map_string(map, &names->frames[i].file);
+		if (r < 0)
+			return r;
+		r = map_string(map, &names->frames[i].file);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 static void *copy_of(const void *bytes, size_t n)
@@ -183,11 +193,9 @@ static int read_answer(const uint8_t *answer, size_t n, size_t n_asked, struct s
 	memcpy(ret->id, header.id, sizeof ret->id);
 	map.n = header.n_strings;
 	r = ret->items && ret->frames
-		    ? find_strings(&map,
-				   (const char *)frames + header.n_frames * sizeof *ret->frames,
-				   header.string_bytes)
+		    ? map_all(&map, (const char *)frames + header.n_frames * sizeof *ret->frames,
+			      header.string_bytes, ret)
 		    : -ENOMEM;
-	r = r < 0 ? r : map_all(&map, ret);
 	free(map.texts);
 	free(map.ids);
 	if (r < 0)
@@ -273,11 +281,13 @@ static int call_reader(struct reader *reader, struct reader_call *call, uint8_t 
 {
 	void *answer;
 	size_t n;
-	int r = request ? 0 : -ENOMEM;
+	int r;
 
+	if (!request)
+		return -ENOMEM;
 	call->request = request;
 	call->wait = wait_on;
-	r = r < 0 ? r : reader_call(reader, call, &answer, &n);
+	r = reader_call(reader, call, &answer, &n);
 	free(request);
 	if (r < 0)
 		return r;
@@ -467,11 +477,10 @@ int names_job_run_jit(struct reader_request *request)
 	struct strings strings;
 	int r = unpack(request, &asked), perf_map = -1, jitdump = -1;
 
-	if (r == 0 &&
-	    request->n_fds != (size_t)asked.header.has_perf_map + asked.header.has_jitdump)
-		r = -EPROTO;
 	if (r < 0)
 		return r;
+	if (request->n_fds != (size_t)asked.header.has_perf_map + asked.header.has_jitdump)
+		return -EPROTO;
 	r = strings_init(&strings);
 	if (r < 0)
 		return r;

@@ -73,11 +73,13 @@ static int leave_missing(struct names_cache *cache, struct later_file *file,
 		return r;
 	r = names_cache_read(cache, &file->key, file->addresses, true, strings, &names, found);
 	file_names_done(&names);
-	for (size_t i = 0; i < file->n && r >= 0; i++)
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < file->n; i++)
 		if (!found[i])
 			file->addresses[n++] = file->addresses[i];
 	file->n = n;
-	return r < 0 ? r : (int)n;
+	return n;
 }
 
 static int read_file(const struct later_file *file, const struct symbolize_options *options,

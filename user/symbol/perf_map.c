@@ -127,15 +127,17 @@ static int name_lookups(struct jit_reader *reader, const struct jit_winner *winn
 	uint32_t name = 0;
 	int r = 0;
 
-	for (size_t i = 0; i < n && r == 0; i++) {
+	for (size_t i = 0; i < n; i++) {
 		uint64_t address = lookups->addresses[winners[i].lookup];
 
 		if (i == 0 || winners[i].token != winners[i - 1].token)
 			r = read_line(reader, winners[i].token - 1, strings, &line, &name);
+		if (r < 0)
+			return r;
 		if (address >= line.start && address - line.start < line.size)
 			lookups->names[winners[i].lookup] = name;
 	}
-	return r;
+	return 0;
 }
 
 static int resolve(struct jit_reader *reader, struct lookups *lookups, struct strings *strings)

@@ -229,7 +229,9 @@ static int set_frames_of(struct session *session, const struct entry *entry, uin
 	size_t n_set = 0;
 	int r = array_reserve(session->frames, session->frames_capacity, 0, n);
 
-	for (size_t i = 0; i < n && r == 0; i++) {
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n; i++) {
 		struct profile_frame frame = {
 			.kind = i + 1 < n ? FRAME_INLINED : FRAME_USER,
 			.function = i + 1 == n && name ? name : frames[i].function,
@@ -245,10 +247,12 @@ static int set_frames_of(struct session *session, const struct entry *entry, uin
 				session,
 				&profile->mappings[profile->locations[entry->location].mapping],
 				entry->address, &frame.function);
+			if (r < 0)
+				return r;
 		}
 		session->frames[n_set++] = frame;
 	}
-	return r < 0 ? r : profile_set_frames(profile, entry->location, session->frames, n_set);
+	return profile_set_frames(profile, entry->location, session->frames, n_set);
 }
 
 /* @entries: those that @names were requested for. */
@@ -256,9 +260,9 @@ static int set_frames_file(struct session *session, struct entry *entries, size_
 			   const struct file_names *names)
 {
 	uint64_t asked = n ? entries[0].address : 0;
-	int r = 0;
+	int r;
 
-	for (size_t i = 0, at = 0; i < n && r == 0; i++) {
+	for (size_t i = 0, at = 0; i < n; i++) {
 		const struct named_address *item;
 
 		at += entries[i].address != asked;
@@ -268,8 +272,10 @@ static int set_frames_file(struct session *session, struct entry *entries, size_
 		r = item->n_frames ? set_frames_of(session, &entries[i], item->name,
 						   names->frames + item->first, item->n_frames)
 				   : set_frame(session, &entries[i], item->name);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 static int set_frames_unnamed(struct session *session, const struct entry *entries, size_t n)
@@ -354,6 +360,20 @@ static int set_build_id(struct session *session, const struct file_names *names,
 	return strings_add(&session->profile->strings, text, &source->build_id);
 }
 
+/* Takes over what @names says, which were requested for @entries. */
+static int take_names(struct session *session, struct names_source *source, struct entry *entries,
+		      size_t n, const struct file_names *names)
+{
+	int r = 0;
+
+	count_file(session, source, names);
+	if (!names->error)
+		r = set_build_id(session, names, source);
+	if (r < 0)
+		return r;
+	return set_frames_file(session, entries, n, names);
+}
+
 /* Names addresses in the file @fd; -1: in the vDSO. Errors: -ENOMEM, -E2BIG. */
 static int name_addresses(struct session *session, struct names_source *source, int fd,
 			  struct entry *entries, size_t n)
@@ -365,13 +385,11 @@ static int name_addresses(struct session *session, struct names_source *source, 
 	struct file_names names;
 	struct lookups lookups;
 	struct names_key key;
-	char *path = clean_path(session, source->path);
+	_cleanup_free_ char *path = clean_path(session, source->path);
 	int r = path ? lookups_init(&lookups, entries, n) : -ENOMEM;
 
-	if (r < 0) {
-		free(path);
+	if (r < 0)
 		return r;
-	}
 	debug_place_init(&places, path, real, &place);
 	if (options->begin_file && !names_ask_is_ended(&session->asker) && !options->addresses)
 		options->begin_file(path);
@@ -379,24 +397,19 @@ static int name_addresses(struct session *session, struct names_source *source, 
 		    ? names_cached_ask(&session->asker, source, &key, &lookups, &place, &names)
 		    : names_ask(&session->asker, source, &lookups, &place, &names);
 	if (r == 0) {
-		count_file(session, source, &names);
-		r = names.error ? 0 : set_build_id(session, &names, source);
-		r = r < 0 ? r : set_frames_file(session, entries, n, &names);
+		r = take_names(session, source, entries, n, &names);
 		file_names_done(&names);
 	}
 	lookups_done(&lookups);
-	free(path);
 	return r;
 }
 
 /* Opens the file under --symfs that replaces a missing one. */
 static int open_instead(const struct session *session, const struct names_source *source)
 {
-	char *path = session->symfs < 0 ? NULL : clean_path(session, source->path);
-	int fd = path && *path == '/' ? foreign_open_as_caller(session->symfs, path) : -ENOENT;
+	_cleanup_free_ char *path = session->symfs < 0 ? NULL : clean_path(session, source->path);
 
-	free(path);
-	return fd;
+	return path && *path == '/' ? foreign_open_as_caller(session->symfs, path) : -ENOENT;
 }
 
 static int name_file(struct session *session, struct names_source *source, struct entry *entries,
@@ -406,36 +419,35 @@ static int name_file(struct session *session, struct names_source *source, struc
 	int fd = source->fd < 0 ? instead : source->fd;
 
 	session->stats.files += source->fd >= 0;
-	return fd < 0 ? set_frames_unnamed(session, entries, n)
-		      : name_addresses(session, source, fd, entries, n);
+	if (fd < 0)
+		return set_frames_unnamed(session, entries, n);
+	return name_addresses(session, source, fd, entries, n);
 }
 
 /* Sets the frames of code that a JIT made. */
 static int set_frames_jit(struct session *session, const struct entry *entries, size_t n,
 			  const struct lookups *lookups, const struct file_names *names)
 {
-	int r = 0;
-
-	for (size_t i = 0, at = 0; i < n && r == 0; i++) {
+	for (size_t i = 0, at = 0; i < n; i++) {
+		struct profile_frame frame = {.kind = FRAME_JIT};
 		const struct named_address *item;
+		int r;
 
 		while (lookups->addresses[at] < entries[i].address)
 			at++;
 		item = &names->items[at];
-		if (!item->n_frames) {
+		if (item->n_frames) {
+			frame.function = names->frames[item->first].function;
+			frame.file = names->frames[item->first].file;
+			frame.line = names->frames[item->first].line;
+			r = profile_set_frames(session->profile, entries[i].location, &frame, 1);
+		} else {
 			r = set_frame(session, &entries[i], 0);
-			continue;
 		}
-		struct profile_frame frame = {
-			.kind = FRAME_JIT,
-			.function = names->frames[item->first].function,
-			.file = names->frames[item->first].file,
-			.line = names->frames[item->first].line,
-		};
-
-		r = profile_set_frames(session->profile, entries[i].location, &frame, 1);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 static int name_jit(struct session *session, const struct names_source *source,
@@ -542,8 +554,9 @@ static int run_session(struct session *session)
 	for (size_t i = 0; i < profile->n_mappings; i++)
 		session->mapping_source[i] = TABLE_NONE;
 	r = collect_entries(session);
-	if (r == 0)
-		r = name_entries(session);
+	if (r < 0)
+		return r;
+	r = name_entries(session);
 	if (r < 0)
 		return r;
 	set_build_ids(session);
