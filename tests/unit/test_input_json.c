@@ -367,6 +367,12 @@ static void firefox(void **state)
 		",\"shared\":{\"stackTable\":{\"prefixOffset\":[0,1,2],\"frame\":[0,1,2]}," TABLES
 		"}}",
 		66, PROFILE_WALL, "x;a;b_[i] 500\nx;a;c_[k] 2\ny;a 2000\n");
+	/* No text at the beginning of the strings. */
+	expect_firefox(
+		"{" META ",\"threads\":[{\"name\":\"x\",\"samples\":{\"stack\":[1]},"
+		"\"stackTable\":{\"prefix\":[null,0],\"frame\":[0,1]},\"frameTable\":"
+		"{\"func\":[0,1]},\"funcTable\":{\"name\":[0,1]},\"stringArray\":[null,\"b\"]}]}",
+		47, PROFILE_ONCPU, "x;[unknown];b 1\n");
 }
 
 static void facts_of_firefox(void **state)

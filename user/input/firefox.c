@@ -61,7 +61,7 @@ static int read_strings(struct json_stacks *stacks, struct json_column *column)
 	int r = json_reader_begin(stacks->reader, '[');
 
 	while (r == 0 && (r = json_reader_item(stacks->reader)) > 0) {
-		uint32_t text;
+		uint32_t text = 0;
 
 		r = json_stacks_text(stacks, &text);
 		if (r < 0)
