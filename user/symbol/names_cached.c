@@ -12,43 +12,43 @@
 #include "symbol/kernel_names.h"
 #include "symbol/names_later.h"
 
-/* The @missing addresses and where their answers go. */
-struct missing {
+/* The addresses that the cache lacks, and where their answers go. */
+struct cache_gaps {
 	struct lookups lookups;
 	size_t *at;
 };
 
-static void missing_done(struct missing *missing)
+static void gaps_done(struct cache_gaps *gaps)
 {
-	free(missing->lookups.addresses);
-	free(missing->lookups.names);
-	free(missing->at);
+	free(gaps->lookups.addresses);
+	free(gaps->lookups.names);
+	free(gaps->at);
 }
 
-static int missing_init(struct missing *ret, const struct lookups *lookups, const bool *found)
+static int gaps_init(struct cache_gaps *ret, const struct lookups *lookups, const bool *found)
 {
-	struct missing missing = {
+	struct cache_gaps gaps = {
 		.lookups.addresses = malloc((lookups->n + 1) * sizeof(uint64_t)),
 		.lookups.names = calloc(lookups->n + 1, sizeof(uint32_t)),
 		.at = malloc((lookups->n + 1) * sizeof(size_t)),
 	};
 
-	if (!missing.lookups.addresses || !missing.lookups.names || !missing.at) {
-		missing_done(&missing);
+	if (!gaps.lookups.addresses || !gaps.lookups.names || !gaps.at) {
+		gaps_done(&gaps);
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < lookups->n; i++)
 		if (!found[i]) {
-			missing.at[missing.lookups.n] = i;
-			missing.lookups.addresses[missing.lookups.n++] = lookups->addresses[i];
+			gaps.at[gaps.lookups.n] = i;
+			gaps.lookups.addresses[gaps.lookups.n++] = lookups->addresses[i];
 		}
-	*ret = missing;
+	*ret = gaps;
 	return 0;
 }
 
 /* Adds the answer about what was missing. */
 static int merge_names(struct file_names *names, const struct file_names *answer,
-		       const struct missing *missing)
+		       const struct cache_gaps *gaps)
 {
 	struct dwarf_frame *frames =
 		reallocarray(names->frames, names->n_frames + answer->n_frames + 1, sizeof *frames);
@@ -59,7 +59,7 @@ static int merge_names(struct file_names *names, const struct file_names *answer
 	if (answer->n_frames)
 		memcpy(frames + names->n_frames, answer->frames, answer->n_frames * sizeof *frames);
 	for (size_t i = 0; i < answer->n; i++) {
-		struct named_address *item = &names->items[missing->at[i]];
+		struct named_address *item = &names->items[gaps->at[i]];
 
 		*item = answer->items[i];
 		item->first += names->n_frames;
@@ -131,20 +131,20 @@ static int ask_missing(struct names_asker *asker, const struct names_source *sou
 {
 	const struct symbolize_options *options = asker->options;
 	struct file_names answer;
-	struct missing missing;
-	int r = missing_init(&missing, lookups, found);
+	struct cache_gaps gaps;
+	int r = gaps_init(&gaps, lookups, found);
 
 	if (r < 0)
 		return r;
-	r = ask_in_time(asker, source, key, &missing.lookups, place, &answer);
+	r = ask_in_time(asker, source, key, &gaps.lookups, place, &answer);
 	if (options->is_frugal && options->reader)
 		names_cache_rest(options->cache, key,
 				 monotonic_ns() + FEW_REST * options->reader->call_ns);
 	if (r == 0) {
-		r = merge_names(ret, &answer, &missing);
+		r = merge_names(ret, &answer, &gaps);
 		file_names_done(&answer);
 	}
-	missing_done(&missing);
+	gaps_done(&gaps);
 	return r;
 }
 
@@ -233,15 +233,15 @@ bool names_cached_key(const struct names_asker *asker, const struct names_source
 static const struct names_key kernel_key = {.kind = MAPPING_KERNEL};
 
 /* Takes the names of what was missing, and caches the @lasting ones; @items is room for them. */
-static void take_kernel_names(struct names_asker *asker, const struct missing *missing,
+static void take_kernel_names(struct names_asker *asker, const struct cache_gaps *gaps,
 			      const bool *lasting, struct named_address *items,
 			      struct lookups *lookups)
 {
-	const struct lookups *asked = &missing->lookups;
+	const struct lookups *asked = &gaps->lookups;
 	struct file_names kept = {.items = items};
 
 	for (size_t i = 0; i < asked->n; i++) {
-		lookups->names[missing->at[i]] = asked->names[i];
+		lookups->names[gaps->at[i]] = asked->names[i];
 		if (!lasting[i] || !asked->names[i])
 			continue;
 		/* Moved together. */
@@ -258,15 +258,15 @@ static void take_kernel_names(struct names_asker *asker, const struct missing *m
 static int ask_kernel(struct names_asker *asker, bool *found, struct named_address *items,
 		      struct lookups *lookups, int *ret_refused)
 {
-	struct missing missing;
-	int r = missing_init(&missing, lookups, found);
+	struct cache_gaps gaps;
+	int r = gaps_init(&gaps, lookups, found);
 
 	if (r < 0)
 		return r;
-	r = kernel_names_find(&missing.lookups, found, asker->strings, ret_refused);
+	r = kernel_names_find(&gaps.lookups, found, asker->strings, ret_refused);
 	if (r == 0)
-		take_kernel_names(asker, &missing, found, items, lookups);
-	missing_done(&missing);
+		take_kernel_names(asker, &gaps, found, items, lookups);
+	gaps_done(&gaps);
 	return r;
 }
 
