@@ -116,6 +116,7 @@ static void give_up_worker(void)
 	disconnect();
 }
 
+/* After an error, the caller gives it up. */
 static int start_worker(void)
 {
 	struct broker_answer answer = {};
@@ -126,23 +127,36 @@ static int start_worker(void)
 	r = child_send(broker.control, "w", 1, &ends[1], 1);
 	close(ends[1]);
 	broker.socket = ends[0];
-	r = r < 0 ? r : receive(START_LIMIT_NS, &answer, &none, NULL, 0);
 	if (r < 0)
-		give_up_worker();
-	else
-		broker.worker = answer.worker;
-	return r;
+		return r;
+	r = receive(START_LIMIT_NS, &answer, &none, NULL, 0);
+	if (r < 0)
+		return r;
+	broker.worker = answer.worker;
+	return 0;
+}
+
+static int ask_worker(const void *request, size_t n, int fd, struct broker_answer *answer,
+		      int *ret_fd, void *bytes, size_t capacity)
+{
+	int r = broker.socket < 0 ? start_worker() : 0;
+
+	if (r < 0)
+		return r;
+	r = child_send(broker.socket, request, n, &fd, fd >= 0);
+	if (r < 0)
+		return r;
+	return receive(broker.limit_ns, answer, ret_fd, bytes, capacity);
 }
 
 int64_t broker_read(const void *request, size_t n, int fd, int *ret_fd, void *bytes,
 		    size_t capacity)
 {
 	struct broker_answer answer = {};
-	int r = broker.socket < 0 ? start_worker() : 0;
+	int r;
 
 	*ret_fd = -1;
-	r = r < 0 ? r : child_send(broker.socket, request, n, &fd, fd >= 0);
-	r = r < 0 ? r : receive(broker.limit_ns, &answer, ret_fd, bytes, capacity);
+	r = ask_worker(request, n, fd, &answer, ret_fd, bytes, capacity);
 	if (r == 0)
 		return answer.result;
 	give_up_worker();

@@ -169,7 +169,9 @@ int confined_run(const struct confined *confined, int (*work)(void *data), void 
 	if (pid > 0)
 		serve(confined, ends[0], pid);
 	close(ends[0]);
-	return pid < 0 ? -EAGAIN : wait_for(pid, confined->usage, ret_signal);
+	if (pid < 0)
+		return -EAGAIN;
+	return wait_for(pid, confined->usage, ret_signal);
 }
 
 /* --- the child --- */
@@ -187,7 +189,9 @@ static int ask(const struct confined_request *request, int *ret_fd)
 
 	*ret_fd = -1;
 	r = child_send(parent, request, sizeof *request, NULL, 0);
-	r = r < 0 ? r : child_receive(parent, &result, sizeof result, 0, fds, &n_fds);
+	if (r < 0)
+		return r;
+	r = child_receive(parent, &result, sizeof result, 0, fds, &n_fds);
 	if (n_fds)
 		*ret_fd = fds[0];
 	return r < 0 ? r : result;

@@ -136,14 +136,16 @@ static int read_section(const struct elf_file *file, uint64_t offset, Elf64_Shdr
 
 static int read_sections(struct elf_file *file, uint64_t offset)
 {
-	int r = 0;
-
 	if (!file->is_32)
 		return elf_file_read(file, offset, file->sections,
 				     file->n_sections * sizeof *file->sections);
-	for (size_t i = 0; i < file->n_sections && r == 0; i++)
-		r = read_section(file, offset + i * sizeof(Elf32_Shdr), &file->sections[i]);
-	return r;
+	for (size_t i = 0; i < file->n_sections; i++) {
+		int r = read_section(file, offset + i * sizeof(Elf32_Shdr), &file->sections[i]);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 static int read_segments(struct elf_file *file, uint64_t offset)
@@ -202,7 +204,9 @@ static int read_tables(struct elf_file *file, const Elf64_Ehdr *header)
 	if (!file->segments || !file->sections || !file->window)
 		return -ENOMEM;
 	r = read_segments(file, header->e_phoff);
-	return r < 0 ? r : read_sections(file, header->e_shoff);
+	if (r < 0)
+		return r;
+	return read_sections(file, header->e_shoff);
 }
 
 /* Reads the dynamic section. Returns the number of entries before DT_NULL. */
@@ -292,20 +296,28 @@ static int make_sections(struct elf_file *file)
 	return 0;
 }
 
-static int open_sized(struct elf_file *ret, struct elf_file file)
+static int read_parts(struct elf_file *file)
 {
 	Elf64_Ehdr header;
-	int r = read_header(&file, &header);
+	int r = read_header(file, &header);
 
 	if (r < 0)
 		return r;
-	file.machine = header.e_machine;
-	file.entry = header.e_entry;
-	r = read_counts(&file, &header);
-	if (r == 0)
-		r = read_tables(&file, &header);
-	if (r == 0 && !file.n_sections && !file.is_32)
-		r = make_sections(&file);
+	file->machine = header.e_machine;
+	file->entry = header.e_entry;
+	r = read_counts(file, &header);
+	if (r < 0)
+		return r;
+	r = read_tables(file, &header);
+	if (r < 0 || file->n_sections || file->is_32)
+		return r;
+	return make_sections(file);
+}
+
+static int open_sized(struct elf_file *ret, struct elf_file file)
+{
+	int r = read_parts(&file);
+
 	if (r < 0) {
 		elf_file_done(&file);
 		return r;
@@ -320,7 +332,9 @@ int elf_file_open(struct elf_file *ret, int fd)
 
 	if (size == -EINVAL)
 		return -ENOEXEC;
-	return size < 0 ? (int)size : open_sized(ret, (struct elf_file){.fd = fd, .size = size});
+	if (size < 0)
+		return size;
+	return open_sized(ret, (struct elf_file){.fd = fd, .size = size});
 }
 
 int elf_file_open_image(struct elf_file *ret, const void *image, uint64_t size)

@@ -67,7 +67,9 @@ static int open_path(int root, const char *path)
 {
 	_cleanup_close_ int place = foreign_path_find(root, path);
 
-	return place < 0 ? place : foreign_path_open(place);
+	if (place < 0)
+		return place;
+	return foreign_path_open(place);
 }
 
 /* Of a whole CPU, never of another process. */
@@ -81,9 +83,15 @@ static int64_t open_mapped(const struct request *request, int *ret_fd)
 {
 	_cleanup_close_ int place =
 		foreign_path_find_mapped(request->tid, request->start, request->end);
-	int64_t kind = place < 0 ? place : foreign_path_filesystem(place);
-	int fd = kind < 0 ? kind : foreign_path_open(place);
+	int64_t kind;
+	int fd;
 
+	if (place < 0)
+		return place;
+	kind = foreign_path_filesystem(place);
+	if (kind < 0)
+		return kind;
+	fd = foreign_path_open(place);
 	if (fd < 0)
 		return fd;
 	*ret_fd = fd;
@@ -396,8 +404,9 @@ int foreign_read_process(uint32_t tid, const char *name, size_t most, char **ret
 	struct request request = {.op = OP_READ_PROCESS, .tid = tid};
 	static char piece[MAX_PIECE];
 	_cleanup_free_ char *text = NULL;
+	_cleanup_close_ int fd = -1;
 	size_t n = 0, capacity = 0;
-	int fd = -1, next;
+	int next;
 
 	snprintf(request.path, sizeof request.path, "/proc/%" PRIu32 "/%s", tid, name);
 	if (!broker_is_there())
@@ -409,16 +418,13 @@ int foreign_read_process(uint32_t tid, const char *name, size_t most, char **ret
 
 		closep(&fd);
 		fd = next;
-		if (r >= 0 && array_reserve(text, capacity, n, r + 1) < 0)
-			r = -ENOMEM;
-		if (r < 0) {
-			closep(&fd);
+		if (r < 0)
 			return r;
-		}
+		if (array_reserve(text, capacity, n, r + 1) < 0)
+			return -ENOMEM;
 		memcpy(text + n, piece, r);
 		n += r;
 	} while (fd >= 0 && n < most);
-	closep(&fd);
 	text[n] = '\0';
 	*ret = text;
 	*ret_n = n;
@@ -432,7 +438,9 @@ int foreign_read_stat(uint32_t pid, struct process_stat *ret)
 	size_t n;
 	int r = foreign_read_process(pid, "stat", SIZE_MAX, &text, &n);
 
-	return r < 0 ? r : process_stat_parse(text, ret) ? 0 : -EBADMSG;
+	if (r < 0)
+		return r;
+	return process_stat_parse(text, ret) ? 0 : -EBADMSG;
 }
 
 int foreign_read_stats(const uint32_t *pids, size_t n, struct process_stat *ret)
@@ -481,7 +489,9 @@ int foreign_open_event(const struct perf_event_attr *attr, unsigned int cpu)
 	struct request request = {.op = OP_OPEN_EVENT, .start = cpu, .event = *attr};
 	int r = open_event(attr, cpu);
 
-	return r != -EACCES || !broker_is_there() ? r : ask_broker(&request, sizeof *attr, -1);
+	if (r != -EACCES || !broker_is_there())
+		return r;
+	return ask_broker(&request, sizeof *attr, -1);
 }
 
 /* --- Without waiting --- */
@@ -506,8 +516,10 @@ int foreign_open_typed(const char *path)
 	uint64_t capabilities;
 	int fd;
 
-	if (place < 0 || getuid() == 0)
-		return place < 0 ? place : foreign_open_found(place);
+	if (place < 0)
+		return place;
+	if (getuid() == 0)
+		return foreign_open_found(place);
 	capabilities = sandbox_set_aside();
 	fd = foreign_path_open(place);
 	sandbox_take_up(capabilities);

@@ -75,8 +75,8 @@ static int follow(struct walk *walk, int fd)
 /* Enters @name in the innermost folder, whatever it is. */
 static int enter(struct walk *walk, const char *name)
 {
+	_cleanup_close_ int fd = -1;
 	struct stat stat;
-	int fd, r;
 
 	if (strcmp(name, "..") == 0) {
 		leave(walk, walk->n > 1 ? walk->n - 1 : 1);
@@ -87,21 +87,33 @@ static int enter(struct walk *walk, const char *name)
 	fd = openat(walk->folders[walk->n - 1], name, FOREIGN_PATH_FLAGS | O_NOFOLLOW);
 	if (fd < 0)
 		return -errno;
-	r = fstat(fd, &stat) < 0 ? -errno : 0;
-	if (r < 0 || S_ISLNK(stat.st_mode)) {
-		r = r < 0 ? r : follow(walk, fd);
-		close(fd);
-		return r;
-	}
+	if (fstat(fd, &stat) < 0)
+		return -errno;
+	if (S_ISLNK(stat.st_mode))
+		return follow(walk, fd);
 	walk->folders[walk->n++] = fd;
+	fd = -1;
 	return 0;
+}
+
+static int enter_all(struct walk *walk)
+{
+	char name[NAME_MAX + 1];
+	int error;
+
+	while (next_name(walk, name, &error)) {
+		int r = strcmp(name, ".") == 0 ? 0 : enter(walk, name);
+
+		if (r < 0)
+			return r;
+	}
+	return error;
 }
 
 static int walk_by_hand(int root, const char *path)
 {
 	struct walk walk = {.n = 1};
-	char name[NAME_MAX + 1];
-	int r = 0, error = 0, found;
+	int r;
 
 	if (strlen(path) >= PATH_MAX)
 		return -ENAMETOOLONG;
@@ -109,14 +121,11 @@ static int walk_by_hand(int root, const char *path)
 	walk.folders[0] = fcntl(root, F_DUPFD_CLOEXEC, 0);
 	if (walk.folders[0] < 0)
 		return -errno;
-	while (r == 0 && next_name(&walk, name, &error))
-		r = strcmp(name, ".") == 0 ? 0 : enter(&walk, name);
-	r = r < 0 ? r : error;
-	found = walk.folders[walk.n - 1];
+	r = enter_all(&walk);
 	if (r == 0)
-		walk.n--;
+		r = walk.folders[--walk.n];
 	leave(&walk, 0);
-	return r < 0 ? r : found;
+	return r;
 }
 
 /* --- Finding --- */
@@ -167,19 +176,29 @@ bool foreign_path_is_same_mount(const struct statx *a, const struct statx *b)
 	return (a->stx_mask & b->stx_mask & STATX_MNT_ID) && a->stx_mnt_id == b->stx_mnt_id;
 }
 
-int foreign_path_find_in(int folder, const char *name)
+/* @fd has to be on the mount of @folder, without other names. */
+static int check_found(int folder, int fd)
 {
 	struct statx outer, inner;
+	int r = foreign_path_status(folder, &outer);
+
+	if (r < 0)
+		return r;
+	r = foreign_path_status(fd, &inner);
+	if (r < 0)
+		return r;
+	if (!foreign_path_is_same_mount(&outer, &inner))
+		return -EXDEV;
+	return inner.stx_nlink > 1 ? -EMLINK : 0;
+}
+
+int foreign_path_find_in(int folder, const char *name)
+{
 	int fd = fd_or_errno(openat(folder, name, FOREIGN_PATH_FLAGS | O_NOFOLLOW)), r;
 
 	if (fd < 0)
 		return fd;
-	r = foreign_path_status(folder, &outer);
-	r = r < 0 ? r : foreign_path_status(fd, &inner);
-	if (r == 0 && !foreign_path_is_same_mount(&outer, &inner))
-		r = -EXDEV;
-	if (r == 0 && inner.stx_nlink > 1)
-		r = -EMLINK;
+	r = check_found(folder, fd);
 	if (r == 0)
 		return fd;
 	close(fd);

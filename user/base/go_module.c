@@ -161,14 +161,19 @@ static int find_address(struct go_table *table)
 	uint64_t left = MAX_SEARCHED;
 	int r = see_relocations(table->file, &relocations);
 
-	for (size_t i = 0; i < table->file->n_segments && r == 0 && !search.found; i++) {
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < table->file->n_segments && !search.found; i++) {
 		const Elf64_Phdr *segment = &table->file->segments[i];
 
-		if (segment->p_type == PT_LOAD && (segment->p_flags & PF_W))
-			r = search_segment(table->file, segment, &search, &left);
+		if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_W))
+			continue;
+		r = search_segment(table->file, segment, &search, &left);
+		if (r < 0)
+			return r;
 	}
 	table->module = search.found;
-	return r;
+	return 0;
 }
 
 int go_module_find(struct go_table *table)
@@ -214,7 +219,9 @@ int go_module_find_funcdata(struct go_table *table)
 	if (!table->module || table->version < 18)
 		return 0;
 	r = read_words(table->file, &words);
-	for (size_t i = FIRST_FUNCDATA; i < N_WORDS && r == 0; i++) {
+	if (r < 0)
+		return r == -ENOMEM ? r : 0;
+	for (size_t i = FIRST_FUNCDATA; i < N_WORDS; i++) {
 		uint64_t offset, n;
 
 		table->funcdata = words.values[i];
@@ -222,5 +229,5 @@ int go_module_find_funcdata(struct go_table *table)
 			return 0;
 	}
 	table->funcdata = 0;
-	return r == -ENOMEM ? r : 0;
+	return 0;
 }

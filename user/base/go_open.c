@@ -129,11 +129,14 @@ static int search(struct go_table *table)
 static int open_parts(struct go_table *table)
 {
 	const Elf64_Shdr section = {.sh_offset = table->offset, .sh_size = table->size};
-	int r = 0;
 
-	for (size_t i = 0; i < N_GO_PARTS && r == 0; i++)
-		r = section_open(&table->parts[i], table->file, &section, false, NULL);
-	return r;
+	for (size_t i = 0; i < N_GO_PARTS; i++) {
+		int r = section_open(&table->parts[i], table->file, &section, false, NULL);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 /* Reads the header at @table->offset, and whether what it says can be so. */
@@ -211,15 +214,15 @@ static int open_table(struct go_table *table)
 		return r;
 	table->budget = STEPS + 4 * (int64_t)table->size;
 	r = open_parts(table);
-	if (r == 0)
-		r = go_module_find(table);
-	if (r == -ENOENT && table->version < 18)
-		r = 0;
-	if (r == 0)
-		r = read_entries(table);
-	if (r == 0)
-		r = go_module_find_funcdata(table);
-	return r;
+	if (r < 0)
+		return r;
+	r = go_module_find(table);
+	if (r < 0 && (r != -ENOENT || table->version >= 18))
+		return r;
+	r = read_entries(table);
+	if (r < 0)
+		return r;
+	return go_module_find_funcdata(table);
 }
 
 int go_table_open(struct go_table *ret, struct elf_file *file)

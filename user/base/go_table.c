@@ -88,12 +88,16 @@ int go_table_function(struct go_table *table, size_t i, struct go_function *ret)
 	};
 	if (record.n_programs > INLINED_PROGRAM && kind[3] > INLINED_TREE) {
 		r = read_part(table, GO_RECORDS, at + 4 * INLINED_PROGRAM, &function.inlined, 4);
-		if (r == 0 && function.inlined)
-			r = read_tree(table, at, record.n_programs, &function.tree);
+		if (r < 0)
+			return r;
 	}
-	if (r == 0)
-		*ret = function;
-	return r;
+	if (function.inlined) {
+		r = read_tree(table, at, record.n_programs, &function.tree);
+		if (r < 0)
+			return r;
+	}
+	*ret = function;
+	return 0;
 }
 
 int go_table_find(struct go_table *table, uint64_t address, struct go_function *ret)
@@ -118,16 +122,22 @@ int go_table_name(struct go_table *table, int32_t name, char *buffer, size_t siz
 {
 	uint64_t at = table->at[GO_NAMES] + (uint32_t)name;
 	char before = 0;
-	int r = name < 0 || at >= table->at[GO_CUS] ? -ENOEXEC : 0;
+	int r;
 
-	/* Names don't begin in the middle of another one. */
-	if (r == 0 && name > 0)
+	if (name < 0 || at >= table->at[GO_CUS])
+		return -ENOEXEC;
+	if (name > 0) {
 		r = read_part(table, GO_NAMES, at - 1, &before, 1);
-	if (r == 0 && before)
-		r = -ENOEXEC;
-	if (r == 0)
-		r = section_string(&table->parts[GO_NAMES], at, buffer, size);
-	return r == 0 && !*buffer ? -ENOEXEC : r;
+		if (r < 0)
+			return r;
+	}
+	/* Names don't begin in the middle of another one. */
+	if (before)
+		return -ENOEXEC;
+	r = section_string(&table->parts[GO_NAMES], at, buffer, size);
+	if (r < 0)
+		return r;
+	return *buffer ? 0 : -ENOEXEC;
 }
 
 int go_table_path(struct go_table *table, const struct go_function *function, int32_t file,
@@ -135,15 +145,16 @@ int go_table_path(struct go_table *table, const struct go_function *function, in
 {
 	uint64_t at = table->at[GO_CUS] + 4 * ((uint64_t)function->cu + (uint32_t)file);
 	uint32_t path;
-	int r = file < 0 || at >= table->at[GO_FILES] ? -ENOEXEC : 0;
+	int r;
 
-	if (r == 0)
-		r = read_part(table, GO_CUS, at, &path, 4);
-	if (r == 0 && (path == UINT32_MAX || path >= table->at[GO_VALUES] - table->at[GO_FILES]))
-		r = -ENOEXEC;
-	return r < 0 ? r
-		     : section_string(&table->parts[GO_FILES], table->at[GO_FILES] + path, buffer,
-				      size);
+	if (file < 0 || at >= table->at[GO_FILES])
+		return -ENOEXEC;
+	r = read_part(table, GO_CUS, at, &path, 4);
+	if (r < 0)
+		return r;
+	if (path == UINT32_MAX || path >= table->at[GO_VALUES] - table->at[GO_FILES])
+		return -ENOEXEC;
+	return section_string(&table->parts[GO_FILES], table->at[GO_FILES] + path, buffer, size);
 }
 
 int go_table_inlined(struct go_table *table, const struct go_function *function, uint32_t i,

@@ -283,13 +283,13 @@ static int append_plain(struct json_reader *reader)
 
 int json_reader_text(struct json_reader *reader, const char **ret_text, size_t *ret_n)
 {
-	int byte = next_byte(reader), r = 0;
+	int byte = next_byte(reader), r;
 
 	if (byte != '"')
 		return fail_byte(reader, byte, "a text");
 	reader->at++;
 	reader->n_text = 0;
-	while (r == 0) {
+	for (;;) {
 		r = append_plain(reader);
 		if (r < 0)
 			return r;
@@ -300,14 +300,15 @@ int json_reader_text(struct json_reader *reader, const char **ret_text, size_t *
 			return json_reader_fault(reader, "the file ends in a text");
 		if (*reader->at == '"')
 			break;
-		if (*reader->at == '\\')
+		if ((unsigned char)*reader->at < ' ')
+			return json_reader_fault(reader, "a text holds the control character %d",
+						 *reader->at);
+		if (*reader->at == '\\') {
 			r = append_escaped(reader);
-		else if ((unsigned char)*reader->at < ' ')
-			r = json_reader_fault(reader, "a text holds the control character %d",
-					      *reader->at);
+			if (r < 0)
+				return r;
+		}
 	}
-	if (r < 0)
-		return r;
 	reader->at++;
 	reader->text[reader->n_text] = '\0';
 	*ret_text = reader->text;
@@ -508,12 +509,14 @@ static int skip_one(struct json_reader *reader)
 	size_t n;
 	int type = json_reader_peek(reader);
 
+	if (type < 0)
+		return type;
 	switch (type) {
 	case JSON_OBJECT: return json_reader_begin(reader, '{');
 	case JSON_ARRAY: return json_reader_begin(reader, '[');
 	case JSON_TEXT: return json_reader_text(reader, &text, &n);
 	case JSON_NUMBER: return json_reader_number(reader, &number);
-	default: return type < 0 ? type : skip_word(reader);
+	default: return skip_word(reader);
 	}
 }
 

@@ -25,23 +25,38 @@ static int add_name(struct listing *listing, const char *name)
 	return 0;
 }
 
-/* Takes over @fd. */
-static int read_names(int fd, bool (*wanted)(const char *name), struct listing *ret)
+static int add_names(struct listing *listing, DIR *stream, bool (*wanted)(const char *name))
 {
-	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0), r = 0;
-	DIR *stream = copy < 0 ? NULL : fdopendir(copy);
 	const struct dirent *entry;
 
-	*ret = (struct listing){.fd = fd};
-	if (!stream) {
+	while ((entry = readdir(stream))) {
+		int r = wanted(entry->d_name) ? add_name(listing, entry->d_name) : 0;
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int read_at(int folder, const char *path, bool (*wanted)(const char *name),
+		   struct listing *ret)
+{
+	int copy, r;
+	DIR *stream;
+
+	*ret = LISTING_NONE;
+	ret->fd = openat(folder, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (ret->fd < 0)
+		return -errno;
+	copy = fcntl(ret->fd, F_DUPFD_CLOEXEC, 0);
+	stream = copy < 0 ? NULL : fdopendir(copy);
+	if (stream) {
+		r = add_names(ret, stream, wanted);
+		closedir(stream);
+	} else {
 		r = -errno;
 		closep(&copy);
 	}
-	while (r == 0 && (entry = readdir(stream)))
-		if (wanted(entry->d_name))
-			r = add_name(ret, entry->d_name);
-	if (stream)
-		closedir(stream);
 	if (r < 0)
 		listing_done(ret);
 	return r;
@@ -49,30 +64,26 @@ static int read_names(int fd, bool (*wanted)(const char *name), struct listing *
 
 int listing_read(const char *path, bool (*wanted)(const char *name), struct listing *ret)
 {
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	*ret = LISTING_NONE;
-	return fd < 0 ? -errno : read_names(fd, wanted, ret);
+	return read_at(AT_FDCWD, path, wanted, ret);
 }
 
 int listing_read_folder(int folder, bool (*wanted)(const char *name), struct listing *ret)
 {
-	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	*ret = LISTING_NONE;
-	return fd < 0 ? -errno : read_names(fd, wanted, ret);
+	return read_at(folder, ".", wanted, ret);
 }
 
 int listing_copy(const struct listing *from, struct listing *ret)
 {
-	int r = 0;
-
 	*ret = LISTING_NONE;
-	for (size_t i = 0; i < from->n && r == 0; i++)
-		r = add_name(ret, from->names[i]);
-	if (r < 0)
-		listing_done(ret);
-	return r;
+	for (size_t i = 0; i < from->n; i++) {
+		int r = add_name(ret, from->names[i]);
+
+		if (r < 0) {
+			listing_done(ret);
+			return r;
+		}
+	}
+	return 0;
 }
 
 void listing_done(struct listing *listing)
@@ -89,11 +100,12 @@ int listing_open(const struct listing *listing, size_t number)
 	struct stat status;
 	int fd = openat(listing->fd, listing->names[number],
 			O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	int r = fd < 0 ? -errno : fstat(fd, &status) < 0 ? -errno : 0;
+	int r;
 
-	if (r == 0 && !S_ISREG(status.st_mode))
-		r = -EINVAL;
+	if (fd < 0)
+		return -errno;
+	r = fstat(fd, &status) < 0 ? -errno : S_ISREG(status.st_mode) ? fd : -EINVAL;
 	if (r < 0)
-		closep(&fd);
-	return r < 0 ? r : fd;
+		close(fd);
+	return r;
 }

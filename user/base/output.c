@@ -180,19 +180,32 @@ int output_find(const char *path, struct output_target *ret)
 	return r;
 }
 
+static int check_as_owner(struct output_target *target)
+{
+	bool as_owner = target->place.as_owner;
+	int r = owner_enter(as_owner);
+
+	if (r < 0)
+		return r;
+	r = check_target(&target->place, target);
+	owner_leave(as_owner);
+	return r;
+}
+
 int output_find_in(const struct place *place, const char *name, struct output_target *ret)
 {
 	struct output_target target = {
 		.name = strdup(name),
 		.place = {fcntl(place->fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), place->as_owner},
 	};
-	int r = !target.name ? -ENOMEM : target.place.fd < 0 ? -errno : 0;
+	int r;
 
-	r = r < 0 ? r : owner_enter(place->as_owner);
-	if (r == 0) {
-		r = check_target(&target.place, &target);
-		owner_leave(place->as_owner);
-	}
+	if (!target.name)
+		r = -ENOMEM;
+	else if (target.place.fd < 0)
+		r = -errno;
+	else
+		r = check_as_owner(&target);
 	if (r < 0) {
 		place_close(&target.place);
 		free(target.name);
@@ -216,15 +229,17 @@ static int open_descriptor(int fd, struct output *output)
 {
 	int copy, r = check_descriptor(fd);
 
-	if (r == 0 && fd == STDOUT_FILENO) {
+	if (r < 0)
+		return r;
+	if (fd == STDOUT_FILENO) {
 		output->stream = stdout;
-	} else if (r == 0) {
-		copy = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-		output->stream = copy < 0 ? NULL : fdopen(copy, "w");
-		r = output->stream ? 0 : -errno;
-		if (r < 0)
-			closep(&copy);
+		return 0;
 	}
+	copy = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	output->stream = copy < 0 ? NULL : fdopen(copy, "w");
+	r = output->stream ? 0 : -errno;
+	if (r < 0)
+		closep(&copy);
 	return r;
 }
 
@@ -320,38 +335,43 @@ static int open_direct(struct output *output)
 	return output->stream ? 0 : -ENOMEM;
 }
 
-/* Runs with the target's rights. */
 static int open_target(struct output *output)
 {
 	const struct output_target *target = output->target;
 	struct stat folder;
-	int r = 0;
 
 	if (target->is_direct)
 		return open_direct(output);
 	if (fstat(target->place.fd, &folder) < 0 || folder.st_nlink == 0)
 		return -ENOENT;
-	if (!make_unnamed(output))
-		r = make_temporary(output, make_named);
-	if (r == 0 && fchmod(fileno(output->stream), file_mode) < 0)
-		r = -errno;
+	if (!make_unnamed(output)) {
+		int r = make_temporary(output, make_named);
+
+		if (r < 0)
+			return r;
+	}
+	return fchmod(fileno(output->stream), file_mode) < 0 ? -errno : 0;
+}
+
+/* Runs @run with the target's rights. */
+static int run_as_owner(struct output *output, int (*run)(struct output *output))
+{
+	bool as_owner = output->target->place.as_owner;
+	int r = owner_enter(as_owner);
+
+	if (r < 0)
+		return r;
+	r = run(output);
+	owner_leave(as_owner);
 	return r;
 }
 
 int output_open(const struct output_target *target, struct output *ret)
 {
 	struct output output = {.target = target, .unnamed = -1};
-	int r;
+	int r = target->is_descriptor ? open_descriptor(target->descriptor, &output)
+				      : run_as_owner(&output, open_target);
 
-	if (target->is_descriptor) {
-		r = open_descriptor(target->descriptor, &output);
-	} else {
-		r = owner_enter(target->place.as_owner);
-		if (r == 0) {
-			r = open_target(&output);
-			owner_leave(target->place.as_owner);
-		}
-	}
 	if (r < 0)
 		output_abort(&output);
 	else
@@ -397,19 +417,21 @@ static void forget_temporary(struct output *output)
 static int give_name(struct output *output)
 {
 	const struct output_target *target = output->target;
-	int folder = target->place.fd, r = 0;
+	int folder = target->place.fd;
 
 	if (output->unnamed >= 0) {
-		r = link_as(output, target->name);
+		int r = link_as(output, target->name);
+
 		if (r != -EEXIST)
 			return r;
 		r = make_temporary(output, link_temporary);
+		if (r < 0)
+			return r;
 	}
-	if (r == 0 && renameat(folder, output->temporary, folder, target->name) < 0)
-		r = -errno;
-	if (r == 0)
-		forget_temporary(output);
-	return r;
+	if (renameat(folder, output->temporary, folder, target->name) < 0)
+		return -errno;
+	forget_temporary(output);
+	return 0;
 }
 
 int output_commit(struct output *output)
@@ -420,13 +442,8 @@ int output_commit(struct output *output)
 	if (output->stream != stdout && fclose(output->stream) != 0 && r == 0)
 		r = -errno;
 	output->stream = NULL;
-	if (r == 0 && !has_name) {
-		r = owner_enter(output->target->place.as_owner);
-		if (r == 0) {
-			r = give_name(output);
-			owner_leave(output->target->place.as_owner);
-		}
-	}
+	if (r == 0 && !has_name)
+		r = run_as_owner(output, give_name);
 	output_abort(output);
 	return r;
 }

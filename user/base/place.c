@@ -71,21 +71,26 @@ static void walk_to(struct walk *walk, int fd)
 	walk->at.fd = fd;
 }
 
-/* Takes over @fd, a folder in the current one. */
-static int walk_into(struct walk *walk, int fd)
+static int check_folder(const struct walk *walk, int fd)
 {
 	struct stat here, there;
 
-	if (walk->is_checked) {
-		int r = fstat(walk->at.fd, &here) < 0 || fstat(fd, &there) < 0 ? -errno : 0;
+	if (fstat(walk->at.fd, &here) < 0 || fstat(fd, &there) < 0)
+		return -errno;
+	return place_is_shared(&here, walk->at.as_owner) &&
+			       !owner_trusts(there.st_uid, walk->at.as_owner)
+		       ? -PLACE_ELED
+		       : 0;
+}
 
-		if (r == 0 && place_is_shared(&here, walk->at.as_owner) &&
-		    !owner_trusts(there.st_uid, walk->at.as_owner))
-			r = -PLACE_ELED;
-		if (r < 0) {
-			close(fd);
-			return r;
-		}
+/* Takes over @fd, a folder in the current one. */
+static int walk_into(struct walk *walk, int fd)
+{
+	int r = walk->is_checked ? check_folder(walk, fd) : 0;
+
+	if (r < 0) {
+		close(fd);
+		return r;
 	}
 	walk_to(walk, fd);
 	return 0;
@@ -182,14 +187,15 @@ static int step(struct walk *walk, const char *name, bool is_last)
 {
 	bool makes = walk->make == PLACE_MAKE_ALL || (walk->make == PLACE_MAKE_LAST && is_last);
 	/* With O_DIRECTORY, automounts happen. */
-	int fd = openat(walk->at.fd, name, FOLDER_FLAGS | O_NOFOLLOW), r = 0;
+	int fd = openat(walk->at.fd, name, FOLDER_FLAGS | O_NOFOLLOW);
 
 	if (fd < 0 && errno == ENOENT && makes) {
-		r = make_folder(walk, name);
-		fd = r < 0 ? -1 : openat(walk->at.fd, name, FOLDER_FLAGS | O_NOFOLLOW);
+		int r = make_folder(walk, name);
+
+		if (r < 0)
+			return r;
+		fd = openat(walk->at.fd, name, FOLDER_FLAGS | O_NOFOLLOW);
 	}
-	if (r < 0)
-		return r;
 	if (fd < 0)
 		return errno == ENOTDIR || errno == ELOOP ? follow(walk, name) : -errno;
 	if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0)
@@ -200,26 +206,33 @@ static int step(struct walk *walk, const char *name, bool is_last)
 
 static int walk_all(struct walk *walk)
 {
-	int r = 0;
-
-	while (r == 0 && *walk->rest) {
+	while (*walk->rest) {
 		size_t n = strcspn(walk->rest, "/"), slashes = strspn(walk->rest + n, "/");
 		_cleanup_free_ char *name = strndup(walk->rest, n);
+		int r;
 
 		if (!name)
 			return -ENOMEM;
 		memmove(walk->rest, walk->rest + n + slashes,
 			strlen(walk->rest + n + slashes) + 1);
-		if (n)
-			r = step(walk, name, !*walk->rest);
+		r = n ? step(walk, name, !*walk->rest) : 0;
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
-static int check(const struct walk *walk, place_check_fn check_place, void *data)
+static int walk_and_check(struct walk *walk, place_check_fn check_place, void *data)
 {
 	struct stat folder;
+	int r;
 
+	walk->at.fd = open(*walk->rest == '/' ? "/" : ".", FOLDER_FLAGS);
+	if (walk->at.fd < 0)
+		return -errno;
+	r = walk_all(walk);
+	if (r < 0)
+		return r;
 	if (walk->is_strict && (fstat(walk->at.fd, &folder) < 0 || !is_roots_alone(&folder)))
 		return -EACCES;
 	return check_place(&walk->at, data);
@@ -238,9 +251,7 @@ static int open_as(bool as_owner, const char *path, enum place_make make,
 	int r = walk.rest ? owner_enter(as_owner) : -ENOMEM;
 
 	if (r == 0) {
-		walk.at.fd = open(*path == '/' ? "/" : ".", FOLDER_FLAGS);
-		r = walk.at.fd < 0 ? -errno : walk_all(&walk);
-		r = r < 0 ? r : check(&walk, check_place, data);
+		r = walk_and_check(&walk, check_place, data);
 		owner_leave(as_owner);
 	}
 	free(walk.rest);

@@ -26,12 +26,13 @@ struct pool {
 static inline int pool_take_size(void **items, struct pool *pool, size_t item_size,
 				 uint32_t *ret_index)
 {
-	int r = 0;
-
 	if (!pool->n_free) {
-		r = array_reserve_size(items, &pool->capacity, pool->n, 1, item_size);
+		int r = array_reserve_size(items, &pool->capacity, pool->n, 1, item_size);
+
+		if (r < 0)
+			return r;
 		/* Giving back never fails. */
-		r = r < 0 ? r : array_reserve(pool->free, pool->free_capacity, 0, pool->n + 1);
+		r = array_reserve(pool->free, pool->free_capacity, 0, pool->n + 1);
 		if (r < 0)
 			return r;
 		pool->free[pool->n_free++] = pool->n++;

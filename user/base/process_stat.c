@@ -53,7 +53,9 @@ int process_stat_read(uint32_t pid, struct process_stat *ret)
 
 	snprintf(path, sizeof path, "/proc/%" PRIu32 "/stat", pid);
 	r = read_text_file(path, text, sizeof text);
-	return r < 0 ? r : process_stat_parse(text, ret) ? 0 : -EBADMSG;
+	if (r < 0)
+		return r;
+	return process_stat_parse(text, ret) ? 0 : -EBADMSG;
 }
 
 uint64_t own_run_delay_ns(void)

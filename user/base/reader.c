@@ -150,38 +150,38 @@ static int wait_for(struct exchange *exchange, short events)
 /* Sends exactly @n bytes. Errors: -ETIMEDOUT, -ECHILD. */
 static int put(struct exchange *exchange, const void *bytes, size_t n)
 {
-	int r = 0;
-
-	while (n && r == 0) {
+	while (n) {
 		ssize_t sent =
 			send(exchange->reader->socket, bytes, n, MSG_NOSIGNAL | MSG_DONTWAIT);
 
 		if (sent >= 0) {
 			bytes = (const char *)bytes + sent;
 			n -= sent;
-		} else {
-			r = errno == EAGAIN ? wait_for(exchange, POLLOUT) : -ECHILD;
+		} else if (errno != EAGAIN) {
+			return -ECHILD;
+		} else if (wait_for(exchange, POLLOUT) < 0) {
+			return -ETIMEDOUT;
 		}
 	}
-	return r;
+	return 0;
 }
 
 /* Receives exactly @n bytes. Errors: -ETIMEDOUT, -ECHILD. */
 static int get(struct exchange *exchange, void *to, size_t n)
 {
-	int r = 0;
-
-	while (n && r == 0) {
+	while (n) {
 		ssize_t got = recv(exchange->reader->socket, to, n, MSG_DONTWAIT);
 
 		if (got > 0) {
 			to = (char *)to + got;
 			n -= got;
-		} else {
-			r = got < 0 && errno == EAGAIN ? wait_for(exchange, POLLIN) : -ECHILD;
+		} else if (got == 0 || errno != EAGAIN) {
+			return -ECHILD;
+		} else if (wait_for(exchange, POLLIN) < 0) {
+			return -ETIMEDOUT;
 		}
 	}
-	return r;
+	return 0;
 }
 
 static int answer_question(struct exchange *exchange, uint64_t n)
@@ -202,49 +202,70 @@ static int answer_question(struct exchange *exchange, uint64_t n)
 	r = child_send(exchange->reader->socket, &message, sizeof message, &reply.fd,
 		       reply.fd >= 0);
 	closep(&reply.fd);
-	return r < 0 ? -ECHILD : put(exchange, reply.text, sizeof reply.text);
+	if (r < 0)
+		return -ECHILD;
+	return put(exchange, reply.text, sizeof reply.text);
 }
 
-/* Errors: those of the job, with *@failed false; those of the connection. */
+/* Errors: those of the job, with *@failed set to false; those of the connection. */
 static int get_answer(struct exchange *exchange, bool *failed, void **ret, size_t *ret_n)
 {
+	_cleanup_free_ void *bytes = NULL;
 	struct reader_message message;
-	void *bytes;
 	int r = get(exchange, &message, sizeof message);
 
-	*failed = true;
-	for (int i = 0; i < MAX_QUESTIONS && r == 0 && message.kind == MESSAGE_QUESTION; i++) {
-		r = answer_question(exchange, message.n);
-		r = r < 0 ? r : get(exchange, &message, sizeof message);
-	}
 	if (r < 0)
 		return r;
+	for (int i = 0; i < MAX_QUESTIONS && message.kind == MESSAGE_QUESTION; i++) {
+		r = answer_question(exchange, message.n);
+		if (r < 0)
+			return r;
+		r = get(exchange, &message, sizeof message);
+		if (r < 0)
+			return r;
+	}
 	if (message.kind != MESSAGE_ANSWER || message.result > 0 || message.n > READER_MAX_ANSWER)
 		return -EPROTO;
 	bytes = malloc(message.n + 1);
 	if (!bytes)
 		return -ENOMEM;
 	r = get(exchange, bytes, message.n);
-	if (r == 0 && message.result == 0) {
-		*ret = bytes;
-		*ret_n = message.n;
-	} else {
-		free(bytes);
-	}
-	*failed = r < 0;
-	return r < 0 ? r : message.result;
+	if (r < 0)
+		return r;
+	*failed = false;
+	if (message.result < 0)
+		return message.result;
+	*ret = bytes;
+	*ret_n = message.n;
+	bytes = NULL;
+	return 0;
+}
+
+/* As get_answer(). */
+static int ask(struct exchange *exchange, bool *failed, void **ret, size_t *ret_n)
+{
+	const struct reader_call *call = exchange->call;
+	const struct reader_message message = {
+		.kind = MESSAGE_REQUEST, .job = call->job, .n = call->n};
+	int r = child_send(exchange->reader->socket, &message, sizeof message, call->fds,
+			   call->n_fds);
+
+	if (r < 0)
+		return r;
+	r = put(exchange, call->request, call->n);
+	if (r < 0)
+		return r;
+	return get_answer(exchange, failed, ret, ret_n);
 }
 
 int reader_call(struct reader *reader, const struct reader_call *call, void **ret, size_t *ret_n)
 {
-	const struct reader_message message = {
-		.kind = MESSAGE_REQUEST, .job = call->job, .n = call->n};
 	struct exchange exchange = {.reader = reader,
 				    .call = call,
 				    .since = monotonic_ns(),
 				    .active_at = monotonic_ns()};
 	uint64_t before;
-	bool failed;
+	bool failed = true;
 	int r;
 
 	reader->call_ns = 0;
@@ -255,11 +276,7 @@ int reader_call(struct reader *reader, const struct reader_call *call, void **re
 		return r;
 	clock_getcpuclockid(reader->pid, &exchange.cpu_clock);
 	before = exchange.computed = cpu_time(&exchange);
-	r = child_send(reader->socket, &message, sizeof message, call->fds, call->n_fds);
-	r = r < 0 ? r : put(&exchange, call->request, call->n);
-	failed = r < 0;
-	if (r == 0)
-		r = get_answer(&exchange, &failed, ret, ret_n);
+	r = ask(&exchange, &failed, ret, ret_n);
 	/* For a dead one, keep the last reading. */
 	if (!failed)
 		exchange.computed = cpu_time(&exchange);
@@ -304,21 +321,24 @@ static int receive_exactly(int socket, void *to, size_t n)
 	return 0;
 }
 
+/* Half an answer is none: without its connection, the reader ends. */
+static void exit_if_failed(int r)
+{
+	if (r < 0)
+		_exit(EXIT_FAILURE);
+}
+
 int reader_answer(const struct reader_request *request, const struct reader_piece *pieces, size_t n)
 {
 	struct reader_message message = {.kind = MESSAGE_ANSWER};
-	int r;
 
 	for (size_t i = 0; i < n; i++)
 		message.n += pieces[i].n;
 	if (message.n > READER_MAX_ANSWER)
 		return -EFBIG;
-	r = child_send(request->socket, &message, sizeof message, NULL, 0);
-	for (size_t i = 0; i < n && r == 0; i++)
-		r = send_all(request->socket, pieces[i].bytes, pieces[i].n);
-	/* Half an answer is none. */
-	if (r < 0)
-		_exit(EXIT_FAILURE);
+	exit_if_failed(child_send(request->socket, &message, sizeof message, NULL, 0));
+	for (size_t i = 0; i < n; i++)
+		exit_if_failed(send_all(request->socket, pieces[i].bytes, pieces[i].n));
 	return 0;
 }
 
@@ -326,8 +346,7 @@ static void answer_failure(const struct reader_request *request, int result)
 {
 	const struct reader_message message = {.kind = MESSAGE_ANSWER, .result = result};
 
-	if (child_send(request->socket, &message, sizeof message, NULL, 0) < 0)
-		_exit(EXIT_FAILURE);
+	exit_if_failed(child_send(request->socket, &message, sizeof message, NULL, 0));
 }
 
 int reader_ask(const struct reader_request *request, const void *question, size_t n,
@@ -336,15 +355,12 @@ int reader_ask(const struct reader_request *request, const void *question, size_
 	struct reader_message message = {.kind = MESSAGE_QUESTION, .n = n};
 	int fds[READER_MAX_FDS] = {-1};
 	size_t n_fds;
-	int r = child_send(request->socket, &message, sizeof message, NULL, 0);
 
-	r = r < 0 ? r : send_all(request->socket, question, n);
-	if (r >= 0)
-		r = child_receive(request->socket, &message, sizeof message, MSG_WAITALL, fds,
-				  &n_fds);
-	r = r < 0 ? r : receive_exactly(request->socket, text, READER_MAX_TEXT);
-	if (r < 0)
-		_exit(EXIT_FAILURE);
+	exit_if_failed(child_send(request->socket, &message, sizeof message, NULL, 0));
+	exit_if_failed(send_all(request->socket, question, n));
+	exit_if_failed(
+		child_receive(request->socket, &message, sizeof message, MSG_WAITALL, fds, &n_fds));
+	exit_if_failed(receive_exactly(request->socket, text, READER_MAX_TEXT));
 	if (message.result < 0)
 		return message.result;
 	return n_fds ? fds[0] : -ENOENT;

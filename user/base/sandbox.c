@@ -274,8 +274,12 @@ static int set_limits(uint64_t memory_bytes)
 {
 	int r = limit(RLIMIT_CORE, 0);
 
-	r = r < 0 ? r : limit(RLIMIT_FSIZE, 0);
-	return r < 0 || IS_SANITIZED ? r : limit(RLIMIT_AS, memory_bytes);
+	if (r < 0)
+		return r;
+	r = limit(RLIMIT_FSIZE, 0);
+	if (r < 0 || IS_SANITIZED)
+		return r;
+	return limit(RLIMIT_AS, memory_bytes);
 }
 
 /* If we may not become nobody, we keep our user, but no more rights. */
@@ -347,13 +351,11 @@ static int close_up(void)
 	return 0;
 }
 
-int sandbox_enter(uint64_t memory_bytes)
+/* No children, no capabilities, and a user without rights, if we may become one. */
+static int give_up_all(void)
 {
-	int r = set_limits(memory_bytes);
+	int r = limit(RLIMIT_NPROC, 0);
 
-	if (r < 0)
-		return r;
-	r = limit(RLIMIT_NPROC, 0);
 	if (r < 0)
 		return r;
 	r = become_nobody();
@@ -362,7 +364,16 @@ int sandbox_enter(uint64_t memory_bytes)
 	r = sandbox_drop_capabilities(SANDBOX_ALL);
 	if (r < 0)
 		return r;
-	r = close_up();
+	return close_up();
+}
+
+int sandbox_enter(uint64_t memory_bytes)
+{
+	int r = set_limits(memory_bytes);
+
+	if (r < 0)
+		return r;
+	r = give_up_all();
 	if (r < 0)
 		return r;
 	deny_files();
@@ -373,10 +384,9 @@ static int enter_confined(bool is_server)
 {
 	int r = limit(RLIMIT_CORE, 0);
 
-	r = r < 0 ? r : limit(RLIMIT_NPROC, 0);
-	r = r < 0 ? r : become_nobody();
-	r = r < 0 ? r : sandbox_drop_capabilities(SANDBOX_ALL);
-	r = r < 0 ? r : close_up();
+	if (r < 0)
+		return r;
+	r = give_up_all();
 	if (r < 0 || IS_SANITIZED)
 		return r;
 	deny_files();
@@ -408,23 +418,30 @@ int sandbox_enter_broker(void)
 	uint64_t kept = FOR_OPENING;
 	int r = set_limits(BROKER_MEMORY);
 
+	if (r < 0)
+		return r;
 	if (!may(CAP_DAC_READ_SEARCH))
 		kept |= SANDBOX_CAPABILITY(CAP_DAC_OVERRIDE);
-	r = r < 0 ? r : sandbox_drop_capabilities(~kept);
-	r = r < 0 ? r : close_up();
+	r = sandbox_drop_capabilities(~kept);
+	if (r < 0)
+		return r;
+	r = close_up();
+	if (r < 0 || IS_SANITIZED)
+		return r;
 	/* No Landlock: it would forbid looking at other processes. */
-	return r < 0 || IS_SANITIZED ? r : allow_calls(true);
+	return allow_calls(true);
 }
 
 int sandbox_restrict(uint64_t kept_capabilities)
 {
 	int r = sandbox_drop_capabilities(~kept_capabilities);
 
-	if (r == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-		r = -errno;
-	if (r == 0)
-		forbid_calls();
-	return r;
+	if (r < 0)
+		return r;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return -errno;
+	forbid_calls();
+	return 0;
 }
 
 static bool has_terminal(void)

@@ -29,26 +29,22 @@ static int step_over_head(struct section *section, void *head, size_t n)
 
 static int read_head(struct section *section)
 {
+	bool is_32 = section->file->is_32;
+	union {
+		Elf32_Chdr narrow;
+		Elf64_Chdr wide;
+	} head;
 	uint32_t type;
-	int r;
+	int r = step_over_head(section, &head, is_32 ? sizeof head.narrow : sizeof head.wide);
 
-	if (section->file->is_32) {
-		Elf32_Chdr head;
-
-		r = step_over_head(section, &head, sizeof head);
-		type = head.ch_type;
-		section->size = head.ch_size;
-	} else {
-		Elf64_Chdr head;
-
-		r = step_over_head(section, &head, sizeof head);
-		type = head.ch_type;
-		section->size = head.ch_size;
-	}
+	if (r < 0)
+		return r;
+	type = is_32 ? head.narrow.ch_type : head.wide.ch_type;
+	section->size = is_32 ? head.narrow.ch_size : head.wide.ch_size;
 	section->packing = type == PACKED_ZLIB	 ? PACKING_ZLIB
 			   : type == PACKED_ZSTD ? PACKING_ZSTD
 						 : PACKING_UNKNOWN;
-	return r;
+	return 0;
 }
 
 /* "ZLIB" and the size, most significant byte first. The file may hold plain bytes nevertheless. */
@@ -89,13 +85,14 @@ int section_open(struct section *ret, const struct elf_file *file, const Elf64_S
 		r = read_head(&section);
 	else if (is_zdebug)
 		r = read_old_head(&section);
+	if (r < 0)
+		return r;
 	/* It was made to fill our memory. */
-	if (r == 0 && section.packing != PACKING_NONE && section.size > SMALL &&
+	if (section.packing != PACKING_NONE && section.size > SMALL &&
 	    section.size / MAX_RATIO > section.stored)
-		r = -ENOEXEC;
-	if (r == 0)
-		*ret = section;
-	return r;
+		return -ENOEXEC;
+	*ret = section;
+	return 0;
 }
 
 void section_done(struct section *section)

@@ -126,8 +126,6 @@ static int read_on(struct stream *stream, struct failure *failure)
 
 int stream_fill(struct stream *stream, size_t wanted, struct failure *failure)
 {
-	int r = 0;
-
 	if (stream_available(stream) >= wanted || stream->at_end)
 		return 0;
 	if (wanted > STREAM_MAX_WINDOW)
@@ -135,9 +133,13 @@ int stream_fill(struct stream *stream, size_t wanted, struct failure *failure)
 				   stream->name);
 	if (make_room(stream, wanted) < 0)
 		return fail(stream, failure, -ENOMEM);
-	while (r == 0 && stream_available(stream) < wanted && !stream->at_end)
-		r = read_on(stream, failure);
-	return r;
+	while (stream_available(stream) < wanted && !stream->at_end) {
+		int r = read_on(stream, failure);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 int stream_more(struct stream *stream, struct failure *failure)
@@ -145,7 +147,9 @@ int stream_more(struct stream *stream, struct failure *failure)
 	size_t before = stream_available(stream);
 	int r = stream_fill(stream, before + 1, failure);
 
-	return r < 0 ? r : stream_available(stream) > before;
+	if (r < 0)
+		return r;
+	return stream_available(stream) > before;
 }
 
 /* Takes what the window holds as the first piece of a compressed file. */

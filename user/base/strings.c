@@ -37,13 +37,14 @@ void strings_done(struct strings *strings)
 
 static int reserve(struct strings *strings, size_t n)
 {
-	int r = strings->n_strings >= TABLE_NONE ? -E2BIG : 0;
+	int r;
 
-	if (r >= 0)
-		r = array_reserve(strings->bytes, strings->bytes_capacity, strings->n_bytes, n + 1);
-	return r < 0 ? r
-		     : array_reserve(strings->offsets, strings->offsets_capacity,
-				     strings->n_strings, 1);
+	if (strings->n_strings >= TABLE_NONE)
+		return -E2BIG;
+	r = array_reserve(strings->bytes, strings->bytes_capacity, strings->n_bytes, n + 1);
+	if (r < 0)
+		return r;
+	return array_reserve(strings->offsets, strings->offsets_capacity, strings->n_strings, 1);
 }
 
 static void put(struct strings *strings, const char *text, size_t n)

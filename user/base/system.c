@@ -178,7 +178,9 @@ int cpu_list_online(struct cpu_list *ret)
 	char text[4096];
 	int r = read_text_file("/sys/devices/system/cpu/online", text, sizeof text);
 
-	return r < 0 ? r : cpu_list_parse(text, ret);
+	if (r < 0)
+		return r;
+	return cpu_list_parse(text, ret);
 }
 
 unsigned int cpu_list_count(const struct cpu_list *list)
