@@ -139,13 +139,17 @@ static int look_up(const char *text, struct account *ret)
 	_cleanup_free_ char *said = NULL;
 	_cleanup_free_ char *passwd = NULL;
 	size_t size;
-	int r = read_whole_file(PASSWD, &passwd, &size);
+	int r;
 
-	r = r < 0 ? -ENOENT : account_parse(passwd, text, ret);
-	if (r != -ENOENT)
-		return r;
+	if (read_whole_file(PASSWD, &passwd, &size) == 0) {
+		r = account_parse(passwd, text, ret);
+		if (r != -ENOENT)
+			return r;
+	}
 	r = ask_program(getent, &said);
-	return r < 0 ? r : account_parse(said, text, ret);
+	if (r < 0)
+		return r;
+	return account_parse(said, text, ret);
 }
 
 static int add_group(struct account *account, gid_t gid)
@@ -170,13 +174,16 @@ static int find_groups(struct account *account)
 	if (r < 0 || !*account->name || ask_program(id, &said) < 0)
 		return r;
 	rest = said;
-	while (r == 0 && (word = strsep(&rest, " \n"))) {
+	while ((word = strsep(&rest, " \n"))) {
 		unsigned int gid;
 
-		if (parse_id(word, &gid) && gid != account->gid)
-			r = add_group(account, gid);
+		if (!parse_id(word, &gid) || gid == account->gid)
+			continue;
+		r = add_group(account, gid);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 int account_find(const char *text, gid_t gid, struct account *ret)
@@ -210,9 +217,21 @@ void account_done(struct account *account)
 	*account = (struct account){};
 }
 
-static int set_variable(const char *name, const char *value)
+static int set_variables(const struct account *account)
 {
-	return *value && setenv(name, value, 1) < 0 ? -errno : 0;
+	const struct {
+		const char *name, *value;
+	} variables[] = {
+		{"HOME", account->home},
+		{"USER", account->name},
+		{"LOGNAME", account->name},
+		{"SHELL", *account->name ? account->shell : ""},
+	};
+
+	for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+		if (*variables[i].value && setenv(variables[i].name, variables[i].value, 1) < 0)
+			return -errno;
+	return 0;
 }
 
 int account_become(const struct account *account)
@@ -227,10 +246,9 @@ int account_become(const struct account *account)
 		return -errno;
 	/* Inheritable capabilities remain. */
 	r = sandbox_drop_capabilities(SANDBOX_ALL);
-	r = r < 0 ? r : set_variable("HOME", account->home);
-	r = r < 0 ? r : set_variable("USER", account->name);
-	r = r < 0 ? r : set_variable("LOGNAME", account->name);
-	return r < 0 || !*account->name ? r : set_variable("SHELL", account->shell);
+	if (r < 0)
+		return r;
+	return set_variables(account);
 }
 
 int account_choose(const char *user, bool as_root, struct account *ret, bool *ret_found,

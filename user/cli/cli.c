@@ -40,7 +40,7 @@ int cli_write_as_caller(struct failure *failure)
 	if (owner_is_set())
 		return 0;
 	r = account_choose(NULL, false, &caller, &is_found, failure);
-	if (r == 0 && is_found)
-		r = owner_set(caller.uid, caller.gid, caller.groups, caller.n_groups);
-	return r;
+	if (r < 0 || !is_found)
+		return r;
+	return owner_set(caller.uid, caller.gid, caller.groups, caller.n_groups);
 }

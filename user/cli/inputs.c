@@ -33,14 +33,16 @@ static void warn(const struct input_stats *stats)
 int inputs_check(char *const *paths, size_t n, struct failure *failure)
 {
 	size_t n_stdin = 0;
-	int r = 0;
 
-	for (size_t i = 0; i < n && r == 0; i++) {
+	for (size_t i = 0; i < n; i++) {
+		int r = store_input_check(paths[i], failure);
+
+		if (r < 0)
+			return r;
 		n_stdin += strcmp(paths[i], "-") == 0;
-		r = store_input_check(paths[i], failure);
 	}
-	if (r < 0 || n_stdin < 2)
-		return r;
+	if (n_stdin < 2)
+		return 0;
 	return failure_set(failure, -EINVAL,
 			   "standard input can be read only once, but - is given twice");
 }
@@ -48,39 +50,45 @@ int inputs_check(char *const *paths, size_t n, struct failure *failure)
 static int read_each(char *const *paths, size_t n, bool quiet, struct input *input,
 		     struct failure *failure)
 {
-	int r = 0;
+	for (size_t i = 0; i < n; i++) {
+		int r = store_input_is(paths[i]) ? store_input_read(input, paths[i], quiet, failure)
+						 : input_read(input, paths[i], failure);
 
-	for (size_t i = 0; i < n && r == 0; i++)
-		r = store_input_is(paths[i]) ? store_input_read(input, paths[i], quiet, failure)
-					     : input_read(input, paths[i], failure);
-	return r;
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
-static int select_samples(const struct input *input, const struct stacks_options *options)
+/* Keeps the samples that @options select. */
+static int read_selected(char *const *paths, size_t n, const struct stacks_options *options,
+			 bool quiet, struct input *input, struct failure *failure)
 {
-	int r = profile_select(input->profile, &options->unfold, &options->select);
+	int r = read_each(paths, n, quiet, input, failure);
 
-	if (r == 0 && input->base)
-		r = profile_select(input->base, &options->unfold, &options->select);
-	return r;
+	if (r < 0)
+		return r;
+	r = profile_select(input->profile, &options->unfold, &options->select);
+	if (r < 0 || !input->base)
+		return r;
+	return profile_select(input->base, &options->unfold, &options->select);
 }
 
 int inputs_read(char *const *paths, size_t n, const struct stacks_options *options, bool quiet,
 		struct input *ret, struct failure *failure)
 {
 	static char *const standard_input[] = {"-"};
-	struct input_options reading = {.in_order = options->in_order,
-					.no_inline = options->unfold.no_inline,
-					.sample_type = options->select.sample_type,
-					.event = options->select.event};
+	const struct input_options how = {.in_order = options->in_order,
+					  .no_inline = options->unfold.no_inline,
+					  .sample_type = options->select.sample_type,
+					  .event = options->select.event};
 	struct input input;
-	int r = input_init(&input, &reading);
+	int r = input_init(&input, &how);
 
 	if (r < 0)
 		return r;
-	r = n ? read_each(paths, n, quiet, &input, failure)
-	      : read_each(standard_input, 1, quiet, &input, failure);
-	r = r < 0 ? r : select_samples(&input, options);
+	r = n ? read_selected(paths, n, options, quiet, &input, failure)
+	      : read_selected(standard_input, 1, options, quiet, &input, failure);
 	if (r < 0) {
 		input_done(&input);
 		return r;

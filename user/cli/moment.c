@@ -22,20 +22,20 @@ struct moment {
 	int zone_seconds; /* east of Greenwich */
 };
 
-static int take_number(const char **text, unsigned int digits, unsigned int most, int *ret)
+static bool take_number(const char **text, unsigned int digits, unsigned int most, int *ret)
 {
 	unsigned int value = 0;
 
 	for (unsigned int i = 0; i < digits; i++) {
 		if (!isdigit((unsigned char)(*text)[i]))
-			return -EINVAL;
+			return false;
 		value = 10 * value + ((*text)[i] - '0');
 	}
 	if (value > most)
-		return -EINVAL;
+		return false;
 	*text += digits;
 	*ret = value;
-	return 0;
+	return true;
 }
 
 static bool take_char(const char **text, char c)
@@ -51,26 +51,26 @@ static int take_clock(const char **text, struct moment *moment)
 {
 	int hours, minutes, seconds = 0;
 	uint64_t fraction = 0;
-	int r = take_number(text, 2, 23, &hours);
 
-	r = r < 0 ? r : take_char(text, ':') ? take_number(text, 2, 59, &minutes) : -EINVAL;
-	if (r == 0 && take_char(text, ':')) {
-		r = take_number(text, 2, 60, &seconds);
-		if (r == 0 && take_char(text, '.'))
+	if (!take_number(text, 2, 23, &hours) || !take_char(text, ':') ||
+	    !take_number(text, 2, 59, &minutes))
+		return -EINVAL;
+	if (take_char(text, ':')) {
+		if (!take_number(text, 2, 60, &seconds))
+			return -EINVAL;
+		if (take_char(text, '.'))
 			for (uint64_t unit = NSEC_PER_SEC / 10; isdigit((unsigned char)**text);
 			     unit /= 10)
 				fraction += unit * (*(*text)++ - '0');
 	}
-	if (r == 0)
-		moment->into_ns =
-			(hours * 3600ULL + minutes * 60 + seconds) * NSEC_PER_SEC + fraction;
-	return r;
+	moment->into_ns = (hours * 3600ULL + minutes * 60 + seconds) * NSEC_PER_SEC + fraction;
+	return 0;
 }
 
 /* `Z`, `+01:00`, `-0530`. */
 static int take_zone(const char **text, struct moment *moment)
 {
-	int hours, minutes, sign, r;
+	int hours, minutes, sign;
 
 	if (take_char(text, 'Z') || take_char(text, 'z')) {
 		moment->has_zone = true;
@@ -79,14 +79,14 @@ static int take_zone(const char **text, struct moment *moment)
 	if (**text != '+' && **text != '-')
 		return 0;
 	sign = *(*text)++ == '-' ? -1 : 1;
-	r = take_number(text, 2, 23, &hours);
+	if (!take_number(text, 2, 23, &hours))
+		return -EINVAL;
 	take_char(text, ':');
-	r = r < 0 ? r : take_number(text, 2, 59, &minutes);
-	if (r == 0) {
-		moment->has_zone = true;
-		moment->zone_seconds = sign * (hours * 3600 + minutes * 60);
-	}
-	return r;
+	if (!take_number(text, 2, 59, &minutes))
+		return -EINVAL;
+	moment->has_zone = true;
+	moment->zone_seconds = sign * (hours * 3600 + minutes * 60);
+	return 0;
 }
 
 static bool take_word(const char **text, const char *word)
@@ -124,13 +124,14 @@ static bool take_weekday(const char **text, struct tm *day)
 static int take_date(const char **text, struct tm *day)
 {
 	struct tm normal;
-	int r = take_number(text, 4, 9999, &day->tm_year);
 
-	r = r < 0 ? r : take_char(text, '-') ? take_number(text, 2, 12, &day->tm_mon) : -EINVAL;
-	r = r < 0 ? r : take_char(text, '-') ? take_number(text, 2, 31, &day->tm_mday) : -EINVAL;
+	if (!take_number(text, 4, 9999, &day->tm_year) || !take_char(text, '-') ||
+	    !take_number(text, 2, 12, &day->tm_mon) || !take_char(text, '-') ||
+	    !take_number(text, 2, 31, &day->tm_mday))
+		return -EINVAL;
 	day->tm_year -= 1900;
 	day->tm_mon--;
-	if (r < 0 || day->tm_year < 70 || day->tm_mon < 0)
+	if (day->tm_year < 70 || day->tm_mon < 0)
 		return -EINVAL;
 	normal = *day;
 	timegm(&normal);
@@ -204,26 +205,27 @@ int moment_parse(const char *text, uint64_t now_ns, uint64_t *ret_ns)
 	struct moment moment = {};
 	time_t now = now_ns / NSEC_PER_SEC;
 	uint64_t ago;
-	int r;
 
 	if (strcasecmp(text, "now") == 0) {
 		*ret_ns = now_ns;
 		return 0;
 	}
 	if (*text == '-') {
-		r = parse_time(text + 1, NSEC_PER_SEC, &ago);
-		if (r == 0)
-			*ret_ns = ago < now_ns ? now_ns - ago : 0;
-		return r;
+		if (parse_time(text + 1, NSEC_PER_SEC, &ago) < 0)
+			return -EINVAL;
+		*ret_ns = ago < now_ns ? now_ns - ago : 0;
+		return 0;
 	}
 	localtime_r(&now, &moment.day);
-	r = take_day(&text, &moment);
-	if (r == 0 && *text && strchr(" Tt", *text))
+	if (take_day(&text, &moment) < 0)
+		return -EINVAL;
+	if (*text && strchr(" Tt", *text))
 		text++;
-	if (r == 0 && *text)
-		r = take_clock(&text, &moment);
-	r = r < 0 ? r : take_zone(&text, &moment);
-	return r < 0 || *text ? -EINVAL : add_up(&moment, ret_ns);
+	if (*text && take_clock(&text, &moment) < 0)
+		return -EINVAL;
+	if (take_zone(&text, &moment) < 0 || *text)
+		return -EINVAL;
+	return add_up(&moment, ret_ns);
 }
 
 int moment_read(const char *text, uint64_t now_ns, uint64_t *ret_ns, struct failure *failure)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/nearest.h"
+#include "base/system.h"
 #include "base/text.h"
 #include "cli/parse.h"
 
@@ -271,36 +272,34 @@ int option_tables_parse(const struct option_table *tables, size_t n_tables, cons
 			int argc, char **argv, int *ret_rest, struct failure *failure)
 {
 	size_t n = count_rows(tables, n_tables);
-	struct option *longs = calloc(2 * n + 1, sizeof *longs);
-	char *shorts = calloc(2 * n + 3, 1);
-	int r = longs && shorts ? 0 : -ENOMEM, value;
+	_cleanup_free_ struct option *longs = calloc(2 * n + 1, sizeof *longs);
+	_cleanup_free_ char *shorts = calloc(2 * n + 3, 1);
+	int value, r;
 
 	if (argc == 2 && strcmp(argv[1], "--list-options") == 0) {
 		list_options(tables, n_tables, stdout);
-		r = 1;
+		return 1;
 	}
-	if (r == 0) {
-		/* `:` reports a missing value separately */
-		strcpy(shorts, command ? ":" : "+:");
-		make_getopt_tables(tables, n_tables, longs, shorts + strlen(shorts));
-		opterr = 0;
-		optind = 0; /* forgets earlier parsing */
-	}
-	while (r == 0 && (value = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
+	if (!longs || !shorts)
+		return -ENOMEM;
+	/* `:` reports a missing value separately */
+	strcpy(shorts, command ? ":" : "+:");
+	make_getopt_tables(tables, n_tables, longs, shorts + strlen(shorts));
+	opterr = 0;
+	optind = 0; /* forgets earlier parsing */
+	while ((value = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
 		const char *text = argv[optind - 1];
 
 		if (value == '?' && strcmp(text, "--version") == 0)
-			r = print_version();
-		else if (value == '?' || value == ':')
-			r = refuse(tables, n_tables, command, value, text, failure);
-		else
-			r = take(tables, n_tables, value, failure);
+			return print_version();
+		if (value == '?' || value == ':')
+			return refuse(tables, n_tables, command, value, text, failure);
+		r = take(tables, n_tables, value, failure);
+		if (r != 0)
+			return r;
 	}
-	free(longs);
-	free(shorts);
-	if (r == 0)
-		*ret_rest = optind;
-	return r;
+	*ret_rest = optind;
+	return 0;
 }
 
 /* Prints `--title TEXT  --width PIXELS …`: one more of a list. */

@@ -174,14 +174,14 @@ static int plan_named(const struct outputs *outputs, const char *event, struct o
 {
 	size_t n = outputs->n_formats;
 	char names[128];
-	int r = 0;
+	int r;
 
 	if (n > 1 && n != outputs->n_paths)
 		return failure_set(
 			failure, -EINVAL,
 			"-f names %zu formats for %zu file%s of -o: give one, or one each", n,
 			outputs->n_paths, outputs->n_paths == 1 ? "" : "s");
-	for (size_t i = 0; i < outputs->n_paths && r == 0; i++) {
+	for (size_t i = 0; i < outputs->n_paths; i++) {
 		const char *path = outputs->paths[i];
 		enum output_format format =
 			n ? outputs->formats[i % n] : format_of_path(outputs->known, path);
@@ -197,8 +197,10 @@ static int plan_named(const struct outputs *outputs, const char *event, struct o
 			return failure_fix(failure, -EINVAL, "give one -e, or files");
 		}
 		r = add_file(files, path_for(outputs, path, event), format);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 static int plan_defaults(const struct outputs *outputs, const char *stem,
@@ -206,12 +208,12 @@ static int plan_defaults(const struct outputs *outputs, const char *stem,
 {
 	const char *folder = outputs->folder ? outputs->folder : ".";
 	size_t n = outputs->n_formats;
-	int r = 0;
 
 	if (n)
 		defaults = outputs->formats;
-	for (size_t i = 0; (n ? i < n : defaults[i] != FORMAT_NONE) && r == 0; i++) {
+	for (size_t i = 0; n ? i < n : defaults[i] != FORMAT_NONE; i++) {
 		char *path;
+		int r;
 
 		if (!stem)
 			path = strdup("-");
@@ -219,8 +221,10 @@ static int plan_defaults(const struct outputs *outputs, const char *stem,
 				  ending_of(outputs->known, defaults[i])) < 0)
 			path = NULL;
 		r = add_file(files, path, defaults[i]);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 /* Of the folder that @path lies in; the name there goes to @ret_name. Errors: as stat(). */
@@ -277,7 +281,9 @@ int outputs_plan_event(const struct outputs *outputs, const char *stem, const ch
 	int r = outputs->n_paths ? plan_named(outputs, event, ret, failure)
 				 : plan_defaults(outputs, stem, defaults, ret);
 
-	return r < 0 ? r : outputs_check_distinct(ret, failure);
+	if (r < 0)
+		return r;
+	return outputs_check_distinct(ret, failure);
 }
 
 int outputs_plan(const struct outputs *outputs, const char *stem,
@@ -390,7 +396,9 @@ static int open_file(struct output_file *file, struct output *ret)
 		return r;
 	output_target_done(&file->target);
 	r = output_find(file->path, &file->target);
-	return r < 0 ? r : open_as_callers(&file->target, ret);
+	if (r < 0)
+		return r;
+	return open_as_callers(&file->target, ret);
 }
 
 static int write_here(struct output_file *file, output_fn write, void *data)
@@ -398,10 +406,14 @@ static int write_here(struct output_file *file, output_fn write, void *data)
 	struct output output = {};
 	int r = open_file(file, &output);
 
-	r = r < 0 ? r : write(data, file->format, output.stream);
-	r = r < 0 ? r : output_commit(&output);
-	output_abort(&output);
-	return r;
+	if (r < 0)
+		return r;
+	r = write(data, file->format, output.stream);
+	if (r < 0) {
+		output_abort(&output);
+		return r;
+	}
+	return output_commit(&output);
 }
 
 /* The requests of a confined process, a number of each per file. */
@@ -418,8 +430,10 @@ int output_files_serve(void *context, uint32_t number, int *ret_fd)
 	if (number % N_REQUESTS == REQUEST_OPEN) {
 		output_abort(&file->output);
 		r = open_file(file, &file->output);
-		*ret_fd = r < 0 ? -1 : fcntl(fileno(file->output.stream), F_DUPFD_CLOEXEC, 0);
-		return r;
+		if (r < 0)
+			return r;
+		*ret_fd = fcntl(fileno(file->output.stream), F_DUPFD_CLOEXEC, 0);
+		return 0;
 	}
 	if (number % N_REQUESTS == REQUEST_COMMIT)
 		r = file->output.target ? output_commit(&file->output) : -EPERM;
@@ -456,7 +470,8 @@ static int write_confined(struct output_file *file, size_t number, output_fn wri
 	if (r < 0)
 		return r;
 	r = write(data, file->format, stream);
-	r = r < 0 ? r : output_flush(stream);
+	if (r == 0)
+		r = output_flush(stream);
 	if (fclose(stream) != 0 && r == 0)
 		r = -errno;
 	ended = confined_ask(number * N_REQUESTS + (r < 0 ? REQUEST_ABORT : REQUEST_COMMIT), &fd);
@@ -483,13 +498,14 @@ int output_files_write(struct output_files *files, output_fn write, void *data,
 	for (size_t i = 0; i < files->n; i++) {
 		int this = write_file(files, i, write, data, r < 0 ? &later : failure);
 
-		r = r < 0 ? r : this;
+		if (r == 0)
+			r = this;
 	}
 	return r;
 }
 
 /* Memory of both processes. What the child leaves there is as good as what it has read. */
-struct drawing {
+struct draw_job {
 	struct output_files *files;
 	output_fn write;
 	void *data;
@@ -500,7 +516,7 @@ struct drawing {
 static int draw(void *data)
 {
 	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-	struct drawing *drawing = data;
+	struct draw_job *job = data;
 	sigset_t set;
 	int r;
 
@@ -509,8 +525,10 @@ static int draw(void *data)
 	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
 		sigaddset(&set, numbers[i]);
 	sigprocmask(SIG_BLOCK, &set, NULL);
-	r = output_files_write(drawing->files, drawing->write, drawing->data, &drawing->failure);
-	drawing->error = r < 0 ? r : output_flush(stdout);
+	r = output_files_write(job->files, job->write, job->data, &job->failure);
+	if (r == 0)
+		r = output_flush(stdout);
+	job->error = r;
 	return 0;
 }
 
@@ -531,37 +549,48 @@ int output_files_draw(struct output_files *files, output_fn write, void *data,
 {
 	const struct confined confined = {
 		.serve = output_files_serve, .context = files, .closes = true, .usage = ret_usage};
-	struct drawing *drawing = mmap(NULL, sizeof *drawing, PROT_READ | PROT_WRITE,
-				       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct draw_job *job =
+		mmap(NULL, sizeof *job, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int number = 0, r;
 
-	if (drawing == MAP_FAILED)
+	if (job == MAP_FAILED)
 		return -ENOMEM;
-	*drawing = (struct drawing){files, write, data, .error = -ECHILD};
-	r = confined_run(&confined, draw, drawing, &number);
+	*job = (struct draw_job){files, write, data, .error = -ECHILD};
+	r = confined_run(&confined, draw, job, &number);
 	output_files_abort(files);
 	if (r < 0) {
 		fail_drawing(files, r, number, failure);
-	} else if (drawing->error == -ECHILD) { /* it has ended in the middle */
+	} else if (job->error == -ECHILD) { /* it has ended in the middle */
 		r = fail_drawing(files, -ECHILD, 0, failure);
-	} else if (drawing->error < 0) {
-		r = drawing->error;
-		*failure = drawing->failure;
+	} else if (job->error < 0) {
+		r = job->error;
+		*failure = job->failure;
 		failure->what[sizeof failure->what - 1] = failure->fix[sizeof failure->fix - 1] =
 			'\0';
 	}
-	munmap(drawing, sizeof *drawing);
+	munmap(job, sizeof *job);
 	return r < 0 ? r : 0;
+}
+
+static int fill_stacks(const struct profile_view *view, const struct stacks_options *options,
+		       struct stacks *stacks)
+{
+	int r = stacks_init(stacks, options);
+
+	if (r < 0)
+		return r;
+	r = stacks_add(stacks, view->profile, SIDE_NEW);
+	if (r < 0)
+		return r;
+	return stacks_finish(stacks, SCALE_ABSOLUTE);
 }
 
 /* Call stacks_done() unless that fails. */
 static int make_stacks(const struct profile_view *view, const struct stacks_options *options,
 		       struct stacks *ret)
 {
-	int r = stacks_init(ret, options);
+	int r = fill_stacks(view, options, ret);
 
-	r = r < 0 ? r : stacks_add(ret, view->profile, SIDE_NEW);
-	r = r < 0 ? r : stacks_finish(ret, SCALE_ABSOLUTE);
 	if (r < 0)
 		stacks_done(ret);
 	return r;

@@ -65,30 +65,40 @@ static int add_path(struct run_files *files, char *path)
 	return r;
 }
 
-static int add_folder(struct run_files *files, const char *folder, struct failure *failure)
+static int add_profiles(struct run_files *files, const char *folder, struct dirent *const *entries,
+			int n)
 {
-	struct dirent **entries;
-	size_t before = files->n;
-	int n = scandir(folder, &entries, is_profile, alphasort), r = 0;
-
-	if (n < 0)
-		return failure_set(failure, -errno, "cannot read %s: %s", folder, strerror(errno));
-	for (int i = 0; i < n && r == 0; i++) {
+	for (int i = 0; i < n; i++) {
 		char *path;
+		int r;
 
 		if (has_better(entries, n, entries[i]->d_name))
 			continue;
 		if (asprintf(&path, "%s/%s", folder, entries[i]->d_name) < 0)
-			path = NULL;
+			return -ENOMEM;
 		r = add_path(files, path);
+		if (r < 0)
+			return r;
 	}
+	return 0;
+}
+
+static int add_folder(struct run_files *files, const char *folder, struct failure *failure)
+{
+	struct dirent **entries;
+	size_t before = files->n;
+	int n = scandir(folder, &entries, is_profile, alphasort), r;
+
+	if (n < 0)
+		return failure_set(failure, -errno, "cannot read %s: %s", folder, strerror(errno));
+	r = add_profiles(files, folder, entries, n);
 	for (int i = 0; i < n; i++)
 		free(entries[i]);
 	free(entries);
-	if (r == 0 && files->n == before)
-		r = failure_set(failure, -ENOENT,
-				"%s has no profiles in it: no .pb.gz, no .folded …", folder);
-	return r;
+	if (r < 0 || files->n > before)
+		return r;
+	return failure_set(failure, -ENOENT, "%s has no profiles in it: no .pb.gz, no .folded …",
+			   folder);
 }
 
 int run_files_add(struct run_files *files, const char *path, struct failure *failure)

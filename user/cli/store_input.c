@@ -162,9 +162,12 @@ static int parse_range(const char *text, uint64_t now, struct moments *ret, stru
 		 text /* escaped later */);
 	*ret = (struct moments){.to = now};
 	r = *from ? moment_read(from, now, &ret->from, failure) : 0;
-	if (r == 0 && dots && dots[2])
-		r = moment_read(dots + 2, now, &ret->to, failure);
-	return r < 0 ? r : moment_check_range(ret->from, ret->to, failure);
+	if (r < 0)
+		return r;
+	r = dots && dots[2] ? moment_read(dots + 2, now, &ret->to, failure) : 0;
+	if (r < 0)
+		return r;
+	return moment_check_range(ret->from, ret->to, failure);
 }
 
 static int by_start(const void *left, const void *right)
@@ -197,19 +200,22 @@ static int parse_ranges(char *text, struct ranges *ret, struct failure *failure)
 {
 	uint64_t now = realtime_ns();
 	char *rest = text, *range;
-	int r = 0;
 
-	while (r == 0 && (range = strsep(&rest, ","))) {
+	while ((range = strsep(&rest, ","))) {
 		struct moments moments;
+		int r;
 
-		r = *range || (range == text && !rest)
-			    ? parse_range(range, now, &moments, failure)
-			    : failure_set(failure, -EINVAL, "a comma without a range of time");
-		r = r < 0 ? r : array_add(ret->items, ret->capacity, ret->n, moments);
+		if (!*range && (range != text || rest))
+			return failure_set(failure, -EINVAL, "a comma without a range of time");
+		r = parse_range(range, now, &moments, failure);
+		if (r < 0)
+			return r;
+		r = array_add(ret->items, ret->capacity, ret->n, moments);
+		if (r < 0)
+			return r;
 	}
-	if (r == 0)
-		unite(ret);
-	return r;
+	unite(ret);
+	return 0;
 }
 
 int store_input_check(const char *path, struct failure *failure)
@@ -250,18 +256,18 @@ static bool wants_part(const struct store_filter *wanted)
 static int gather(void *context, const struct ledger *ledger, const struct store_window *window,
 		  bool is_first)
 {
-	struct store_gatherer *gathering = context;
+	struct store_gatherer *gatherer = context;
 	struct ledger_merge how = {
-		.memo = &gathering->memo,
+		.memo = &gatherer->memo,
 		.wanted = filter && wants_part(filter) ? store_filter_wants : NULL,
 		.context = (void *)filter,
 		.no_pids = filter && filter->no_pids,
 	};
 
 	if (is_first)
-		ledger_memo_done(&gathering->memo);
-	gathering->millihertz = window->millihertz;
-	return ledger_merge(&gathering->all, ledger, &how);
+		ledger_memo_done(&gatherer->memo);
+	gatherer->millihertz = window->millihertz;
+	return ledger_merge(&gatherer->all, ledger, &how);
 }
 
 static double percent(uint64_t part, uint64_t all)
@@ -341,12 +347,12 @@ static void say_answer(const struct store_answers *answers, const struct ledger_
 }
 
 static void set_facts(struct profile *profile, const struct store_answer *answer,
-		      const struct store_gatherer *gathering)
+		      const struct store_gatherer *gatherer)
 {
 	if (!profile->start_realtime_ns || answer->begin < profile->start_realtime_ns)
 		profile->start_realtime_ns = answer->begin;
 	profile->duration_ns += answer->covered;
-	profile->frequency = gathering->millihertz / 1000.0;
+	profile->frequency = gatherer->millihertz / 1000.0;
 }
 
 static void add_answer(struct store_answers *answers, const struct store_answer *answer)
@@ -383,51 +389,68 @@ static void add_answer(struct store_answers *answers, const struct store_answer 
 	}
 }
 
-static int read_ranges(struct store_question *question, char *text, struct store_answers *answers,
-		       struct failure *failure)
+static int read_ranges(struct store_question *question, const struct ranges *ranges,
+		       struct store_answers *answers, struct failure *failure)
 {
-	struct ranges ranges = {};
-	int r = parse_ranges(text, &ranges, failure);
-
-	for (size_t i = 0; i < ranges.n && r == 0; i++) {
+	for (size_t i = 0; i < ranges->n; i++) {
 		struct store_answer answer;
+		int r;
 
-		question->from = ranges.items[i].from;
-		question->to = ranges.items[i].to;
+		question->from = ranges->items[i].from;
+		question->to = ranges->items[i].to;
 		r = store_read(question, &answer, failure);
-		if (r == 0)
-			add_answer(answers, &answer);
+		if (r < 0)
+			return r;
+		add_answer(answers, &answer);
 	}
-	free(ranges.items);
-	return r;
+	return 0;
+}
+
+static int read_store(const char *store, const struct ranges *ranges,
+		      struct store_gatherer *gatherer, struct profile *profile, bool quiet,
+		      struct failure *failure)
+{
+	struct store_question question = {.path = store,
+					  .wants_pids = filter && filter->n_pids,
+					  .on_window = gather,
+					  .context = gatherer};
+	struct ledger_elided elided = {};
+	struct store_answers answers = {};
+	int r = ledger_init(&gatherer->all);
+
+	if (r < 0)
+		return r;
+	r = read_ranges(&question, ranges, &answers, failure);
+	if (r < 0)
+		return r;
+	r = ledger_profile(&gatherer->all, filter ? &filter->grouping : NULL, MOST_NODES, profile,
+			   &elided);
+	if (r < 0)
+		return r;
+	set_facts(profile, &answers.all, gatherer);
+	if (!quiet)
+		say_answer(&answers, &elided);
+	return 0;
 }
 
 int store_input_read(struct input *input, const char *path, bool quiet, struct failure *failure)
 {
-	char *moments = strdup(strrchr(path, '@') + 1);
-	struct store_gatherer gathering = {};
-	struct store_question question = {.on_window = gather, .context = &gathering};
-	struct ledger_elided elided = {};
-	struct store_answers answers = {};
-	char *store = store_of(path);
-	int r = store && moments ? 0 : -ENOMEM;
+	_cleanup_free_ char *moments = strdup(strrchr(path, '@') + 1);
+	_cleanup_free_ char *store = store_of(path);
+	struct store_gatherer gatherer = {};
+	struct ranges ranges = {};
+	int r;
 
-	question.path = store;
-	question.wants_pids = filter && filter->n_pids;
-	r = r < 0 ? r : input_set_mode(input, PROFILE_WALL, path, failure);
-	r = r < 0 ? r : ledger_init(&gathering.all);
-	r = r < 0 ? r : read_ranges(&question, moments, &answers, failure);
-	r = r < 0 ? r
-		  : ledger_profile(&gathering.all, filter ? &filter->grouping : NULL, MOST_NODES,
-				   input->profile, &elided);
-	if (r == 0) {
-		set_facts(input->profile, &answers.all, &gathering);
-		if (!quiet)
-			say_answer(&answers, &elided);
-	}
-	ledger_done(&gathering.all);
-	ledger_memo_done(&gathering.memo);
-	free(moments);
-	free(store);
+	if (!store || !moments)
+		return -ENOMEM;
+	r = input_set_mode(input, PROFILE_WALL, path, failure);
+	if (r < 0)
+		return r;
+	r = parse_ranges(moments, &ranges, failure);
+	if (r == 0)
+		r = read_store(store, &ranges, &gatherer, input->profile, quiet, failure);
+	free(ranges.items);
+	ledger_done(&gatherer.all);
+	ledger_memo_done(&gatherer.memo);
 	return r;
 }
