@@ -124,14 +124,16 @@ static struct report prepare(const struct command_start *start)
 		report.error = -become(start->account);
 	else if (geteuid() != 0)
 		report.error = -sandbox_drop_capabilities(FOR_RECORDING);
-	if (!report.error && start->environment) {
+	if (report.error)
+		return report;
+	if (start->environment) {
 		report.stage = STAGE_ENVIRONMENT;
 		report.error = -take_environment(start->environment);
+		if (report.error)
+			return report;
 	}
-	if (!report.error) {
-		report.stage = STAGE_FIND;
-		report.error = -find_program(start->argv[0]);
-	}
+	report.stage = STAGE_FIND;
+	report.error = -find_program(start->argv[0]);
 	if (!report.error)
 		report.stage = STAGE_READY;
 	return report;

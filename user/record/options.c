@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/nearest.h"
+#include "base/system.h"
 #include "cli/parse.h"
 #include "symbol/names_job.h"
 
@@ -170,21 +171,15 @@ static size_t event_length(const char *list)
 static int take_events(const struct option_row *row, void *field, const char *value,
 		       struct failure *failure)
 {
-	int r = 0;
-
-	for (const char *list = value; r == 0;) {
+	for (const char *list = value;;) {
 		size_t n = event_length(list);
-		char *text = strndup(list, n);
+		_cleanup_free_ char *text = strndup(list, n);
+		int r = text ? add_event(field, text, failure) : -ENOMEM;
 
-		if (!text)
-			return -ENOMEM;
-		r = add_event(field, text, failure);
-		free(text);
-		if (!list[n])
-			break;
+		if (r < 0 || !list[n])
+			return r;
 		list += n + 1;
 	}
-	return r;
 }
 
 static int take_duration(const struct option_row *row, void *field, const char *value,
@@ -582,9 +577,15 @@ int options_parse(int argc, char **argv, offer_commands_fn offer_commands,
 		return refuse_operand(argv[rest], offer_commands, failure);
 	ret->command = rest < argc ? argv + rest : NULL;
 	r = check_target(ret, failure);
-	r = r < 0 ? r : check_mode(ret, failure);
-	r = r < 0 ? r : check_sets(ret, failure);
-	return r < 0 ? r : check_outputs(ret, failure);
+	if (r < 0)
+		return r;
+	r = check_mode(ret, failure);
+	if (r < 0)
+		return r;
+	r = check_sets(ret, failure);
+	if (r < 0)
+		return r;
+	return check_outputs(ret, failure);
 }
 
 void options_done(struct record_options *options)

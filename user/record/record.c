@@ -78,12 +78,11 @@ static int find_account(struct recording *recording, struct failure *failure)
 		return cli_write_as_caller(failure);
 	r = account_choose(options->user, options->as_root, account, &recording->has_account,
 			   failure);
-	if (recording->has_account)
-		r = owner_set(account->uid, account->gid, account->groups, account->n_groups);
-	return r;
+	if (r < 0 || !recording->has_account)
+		return r;
+	return owner_set(account->uid, account->gid, account->groups, account->n_groups);
 }
 
-/* Plans the files before anything is recorded: a name that can't be written fails here. */
 static int plan_files(struct recording *recording, struct failure *failure)
 {
 	int r;
@@ -92,7 +91,28 @@ static int plan_files(struct recording *recording, struct failure *failure)
 		return snapshots_open(&recording->origin, recording->progress,
 				      &recording->snapshots, failure);
 	r = window_files_plan(&recording->options, NULL, &recording->files, failure);
-	return r < 0 ? r : window_files_check(&recording->files, failure);
+	if (r < 0)
+		return r;
+	return window_files_check(&recording->files, failure);
+}
+
+/* Plans the files before anything is recorded: a name that can't be written fails here. */
+static int plan(struct recording *recording, struct failure *failure)
+{
+	const struct account *account = &recording->account;
+	int r = find_account(recording, failure);
+
+	if (r < 0)
+		return r;
+	r = plan_files(recording, failure);
+	if (r == -EACCES && recording->has_account)
+		return failure_fix(failure, r,
+				   "it is written as %s, as whom COMMAND runs; see --as-root",
+				   *account->name ? account->name : "the user");
+	if (r == -EACCES && owner_is_set())
+		return failure_fix(failure, r, "it is written as user %u, who called sudo",
+				   owner_uid(true));
+	return r;
 }
 
 /*
@@ -236,37 +256,48 @@ static bool can_be_unseen(const struct record_options *options)
 	       !options->command;
 }
 
+/* Until the deadline, a signal, or the end of the targets. */
+static int run_until(struct recording *recording, uint64_t deadline, struct failure *failure)
+{
+	for (;;) {
+		uint64_t now = monotonic_ns();
+		int r;
+
+		if (now >= deadline || targets_are_gone(recording) ||
+		    relay_signals(&recording->signals, &recording->command))
+			return 0;
+		show_progress(recording, now);
+		wait_for_something(recording, deadline);
+		if (monotonic_ns() >= deadline)
+			return 0;
+		r = collect_step(recording->collector, failure);
+		if (r < 0)
+			return r;
+		if (!recording->snapshots || !snapshots_poll(recording->snapshots))
+			continue;
+		r = hand_over(recording, failure);
+		if (r < 0)
+			return r;
+	}
+}
+
 static int run_window(struct recording *recording, struct failure *failure)
 {
 	uint64_t length = recording->options.duration_ns;
 	uint64_t deadline = length ? recording->window_ns + length : UINT64_MAX;
 	const struct collect_options *collect = &recording->options.collect;
-	int r = 0;
+	int r;
 
 	recording->came_too_late = !recording->command.pid && targets_are_gone(recording);
 	if (can_be_unseen(&recording->options))
 		unseen_begin(&recording->unseen, collect->pids, collect->n_pids);
-	for (;;) {
-		uint64_t now = monotonic_ns();
-
-		if (now >= deadline || targets_are_gone(recording) ||
-		    relay_signals(&recording->signals, &recording->command))
-			break;
-		show_progress(recording, now);
-		wait_for_something(recording, deadline);
-		if (monotonic_ns() >= deadline)
-			break;
-		r = collect_step(recording->collector, failure);
-		if (r >= 0 && recording->snapshots && snapshots_poll(recording->snapshots))
-			r = hand_over(recording, failure);
-		if (r < 0)
-			break;
-	}
+	r = run_until(recording, deadline, failure);
 	clear_progress(recording);
 	if (can_be_unseen(&recording->options))
 		unseen_end(&recording->unseen, collect->pids, collect->n_pids);
 	recording->ended_ns = monotonic_ns();
-	r = r < 0 ? r : collect_stop(recording->collector, failure);
+	if (r == 0)
+		r = collect_stop(recording->collector, failure);
 	reader_stop(recording->options.collect.reader);
 	return r;
 }
@@ -342,6 +373,29 @@ static int open_collector(struct recording *recording, struct failure *failure)
 	return r;
 }
 
+static int start_collector(struct recording *recording, struct failure *failure)
+{
+	struct record_options *options = &recording->options;
+	int r;
+
+	options->collect.log = options->verbose ? stderr : NULL;
+	options->collect.reader = options->no_sandbox ? NULL : &recording->reader;
+	options->collect.stop_fd = recording->signals.fd;
+	options->symbolize.reader = options->collect.reader;
+	r = open_collector(recording, failure);
+	if (r < 0)
+		return r;
+	/* They run with our raised priority until the recording is over. */
+	if (!options->no_sandbox)
+		broker_start();
+	reader_prepare(options->collect.reader);
+	map_large_blocks();
+	r = watch_targets(recording);
+	if (r < 0)
+		return r;
+	return collect_start(recording->collector, options->duration_ns, failure);
+}
+
 static int record(struct recording *recording, struct failure *failure)
 {
 	struct record_options *options = &recording->options;
@@ -354,18 +408,7 @@ static int record(struct recording *recording, struct failure *failure)
 		if (r < 0)
 			return r;
 	}
-	options->collect.log = options->verbose ? stderr : NULL;
-	options->collect.reader = options->no_sandbox ? NULL : &recording->reader;
-	options->collect.stop_fd = recording->signals.fd;
-	options->symbolize.reader = options->collect.reader;
-	r = open_collector(recording, failure);
-	/* They run with our raised priority until the recording is over. */
-	if (r == 0 && !options->no_sandbox)
-		broker_start();
-	reader_prepare(options->collect.reader);
-	map_large_blocks();
-	r = r < 0 ? r : watch_targets(recording);
-	r = r < 0 ? r : collect_start(recording->collector, options->duration_ns, failure);
+	r = start_collector(recording, failure);
 	if (r < 0)
 		return r;
 	recording->window_ns = collect_window_start(recording->collector);
@@ -378,7 +421,9 @@ static int record(struct recording *recording, struct failure *failure)
 	}
 	rights_fix_for_files(recording->files_fix, sizeof recording->files_fix);
 	r = give_up_rights(recording, failure);
-	return r < 0 ? r : run_window(recording, failure);
+	if (r < 0)
+		return r;
+	return run_window(recording, failure);
 }
 
 /* The recording is over */
@@ -447,32 +492,50 @@ static int find_unnamed(struct recording *recording, const struct profile *profi
 		return 0;
 	read_text_file("/etc/os-release", os_release, sizeof os_release);
 	r = unnamed_find(profile, getenv("DEBUGINFOD_URLS"), os_release, unnamed);
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < unnamed->n; i++)
 		name_process(recording, &unnamed->processes[i]);
-	return r;
+	return 0;
+}
+
+/* Names and writes it, and finds what the summary says about it. */
+static int finish_window(struct recording *recording, struct collect_window *window,
+			 struct failure *failure)
+{
+	struct record_options *options = &recording->options;
+	struct symbol_stats symbols = {};
+	int r = window_name(window, &recording->origin, &symbols, failure);
+
+	if (r < 0)
+		return r;
+	if (recording->progress)
+		fputs("\r\033[Kbpfflame: writing the files ", stderr);
+	r = window_write(window, options, &recording->files, failure);
+	if (r < 0)
+		return r;
+	totals_of_window(window, &symbols, &recording->totals);
+	if (options->top) {
+		r = window_top(window, options, &recording->top, failure);
+		if (r < 0)
+			return r;
+	}
+	r = find_unnamed(recording, window->profile);
+	if (r < 0)
+		return r;
+	return unseen_judge(&recording->unseen, window->profile, options->collect.frequency,
+			    window->stats.ended_ns);
 }
 
 /* The only window. */
 static int write_window(struct recording *recording, struct failure *failure)
 {
 	struct collect_window window = {};
-	struct symbol_stats symbols = {};
 	int r = collect_take(recording->collector, &window, failure);
 
 	begin_writing(recording);
-	r = r < 0 ? r : window_name(&window, &recording->origin, &symbols, failure);
-	if (r >= 0 && recording->progress)
-		fputs("\r\033[Kbpfflame: writing the files ", stderr);
-	r = r < 0 ? r : window_write(&window, &recording->options, &recording->files, failure);
 	if (r >= 0)
-		totals_of_window(&window, &symbols, &recording->totals);
-	if (r >= 0 && recording->options.top)
-		r = window_top(&window, &recording->options, &recording->top, failure);
-	if (r >= 0)
-		r = find_unnamed(recording, window.profile);
-	if (r >= 0)
-		r = unseen_judge(&recording->unseen, window.profile,
-				 recording->options.collect.frequency, window.stats.ended_ns);
+		r = finish_window(recording, &window, failure);
 	end_writing(recording);
 	collect_window_done(&window);
 	return r;
@@ -485,7 +548,9 @@ static int write_rest(struct recording *recording, struct failure *failure)
 
 	do {
 		r = snapshots_wait(recording->snapshots, &recording->signals);
-		r = r < 0 ? r : hand_over(recording, failure);
+		if (r < 0)
+			break;
+		r = hand_over(recording, failure);
 	} while (r > 0);
 	recording->totals = *snapshots_totals(recording->snapshots);
 	return r == -EINTR ? 0 : r;
@@ -572,6 +637,22 @@ static int finish_command(struct recording *recording, int code)
 	return code;
 }
 
+/* Returns our exit code. */
+static int run(struct recording *recording, struct failure *failure)
+{
+	int r = plan(recording, failure);
+
+	if (r == 0)
+		r = record(recording, failure);
+	if (r < 0)
+		return cli_fail(failure, r == -EINVAL ? EXIT_USAGE : EXIT_FAILED);
+	r = recording->snapshots ? write_rest(recording, failure)
+				 : write_window(recording, failure);
+	if (r < 0)
+		return cli_fail(failure, EXIT_FAILED);
+	return cli_flush(report(recording));
+}
+
 int record_run(int argc, char **argv, uint64_t started_ns, offer_commands_fn offer_commands)
 {
 	struct recording recording = {
@@ -594,22 +675,7 @@ int record_run(int argc, char **argv, uint64_t started_ns, offer_commands_fn off
 	/* The terminal belongs to the command. */
 	recording.progress =
 		!recording.options.quiet && !recording.options.command && isatty(STDERR_FILENO);
-	r = find_account(&recording, &failure);
-	r = r < 0 ? r : plan_files(&recording, &failure);
-	if (r == -EACCES && recording.has_account)
-		failure_fix(&failure, r, "it is written as %s, as whom COMMAND runs; see --as-root",
-			    *recording.account.name ? recording.account.name : "the user");
-	else if (r == -EACCES && owner_is_set())
-		failure_fix(&failure, r, "it is written as user %u, who called sudo",
-			    owner_uid(true));
-	r = r < 0 ? r : record(&recording, &failure);
-	if (r < 0) {
-		code = cli_fail(&failure, r == -EINVAL ? EXIT_USAGE : EXIT_FAILED);
-	} else {
-		r = recording.snapshots ? write_rest(&recording, &failure)
-					: write_window(&recording, &failure);
-		code = r < 0 ? cli_fail(&failure, EXIT_FAILED) : cli_flush(report(&recording));
-	}
+	code = run(&recording, &failure);
 	recording_done(&recording);
 	return finish_command(&recording, code);
 }

@@ -61,36 +61,45 @@ static int name_lists(struct snapshots *snapshots)
 	return 0;
 }
 
+static int prepare(struct snapshots *snapshots, struct failure *failure)
+{
+	int r = name_lists(snapshots);
+
+	if (r < 0)
+		return r;
+	r = names_cache_new(CACHE_BYTES, &snapshots->cache);
+	if (r < 0)
+		return r;
+	return set_prepare(snapshots->origin->options, failure);
+}
+
 int snapshots_open(const struct window_origin *origin, bool has_progress, struct snapshots **ret,
 		   struct failure *failure)
 {
 	struct snapshots *snapshots = calloc(1, sizeof *snapshots);
-	void *shared = mmap(NULL, sizeof *snapshots->report, PROT_READ | PROT_WRITE,
-			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	int r = snapshots && shared != MAP_FAILED ? 0 : -ENOMEM;
+	void *shared;
+	int r;
 
-	if (r == 0) {
-		snapshots->origin = origin;
-		snapshots->has_progress = has_progress;
-		snapshots->nice = getpriority(PRIO_PROCESS, 0);
-		snapshots->writer_fd = -1;
-		snapshots->report = shared;
-		r = name_lists(snapshots);
-		r = r < 0 ? r : names_cache_new(CACHE_BYTES, &snapshots->cache);
-		r = r < 0 ? r : set_prepare(origin->options, failure);
+	if (!snapshots)
+		return -ENOMEM;
+	shared = mmap(NULL, sizeof *snapshots->report, PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (shared == MAP_FAILED) {
+		free(snapshots);
+		return -ENOMEM;
 	}
-	if (r == 0) {
-		*ret = snapshots;
-		return 0;
+	snapshots->origin = origin;
+	snapshots->has_progress = has_progress;
+	snapshots->nice = getpriority(PRIO_PROCESS, 0);
+	snapshots->writer_fd = -1;
+	snapshots->report = shared;
+	r = prepare(snapshots, failure);
+	if (r < 0) {
+		snapshots_free(snapshots);
+		return r;
 	}
-	if (shared != MAP_FAILED)
-		munmap(shared, sizeof *snapshots->report);
-	if (snapshots) {
-		window_files_done(&snapshots->lists);
-		names_cache_free(snapshots->cache);
-	}
-	free(snapshots);
-	return r;
+	*ret = snapshots;
+	return 0;
 }
 
 static void note_cost(struct snapshots_counts *counts, const struct rusage *usage)

@@ -308,11 +308,11 @@ int unnamed_find(const struct profile *profile, const char *urls, const char *os
 	int r = list_processes(&count);
 
 	*ret = (struct unnamed){};
-	if (r == 0) {
-		count_all(&count);
-		qsort(count.processes, count.n, sizeof *count.processes, compare_unnamed);
-	}
-	for (size_t i = 0; r == 0 && i < count.n; i++) {
+	if (r < 0)
+		goto out;
+	count_all(&count);
+	qsort(count.processes, count.n, sizeof *count.processes, compare_unnamed);
+	for (size_t i = 0; i < count.n; i++) {
 		struct unnamed_process process;
 
 		if (!is_worth_a_line(&count, &count.processes[i]))
@@ -320,6 +320,7 @@ int unnamed_find(const struct profile *profile, const char *urls, const char *os
 		advise(&count, &count.processes[i], urls, os_release, &process);
 		add_process(ret, &process);
 	}
+out:
 	free(count.processes);
 	free(count.unnamed);
 	free(count.seen);

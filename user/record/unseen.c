@@ -33,7 +33,7 @@ static bool may_ask(struct budgets *budgets, uint32_t pid)
 }
 
 /* The processes that are read, and how. */
-struct reading {
+struct unseen_scan {
 	struct budgets budgets;
 	uint32_t pids[FOREIGN_MAX_STATS]; /* still to read */
 	size_t n_pids;
@@ -41,7 +41,7 @@ struct reading {
 	size_t n, capacity;
 };
 
-static int add_process(struct reading *reading, const struct process_stat *stat)
+static int add_process(struct unseen_scan *scan, const struct process_stat *stat)
 {
 	struct unseen_process process = {.pid = stat->pid,
 					 .start_ns = stat->start_ns,
@@ -49,68 +49,88 @@ static int add_process(struct reading *reading, const struct process_stat *stat)
 					 .n_threads = stat->n_threads};
 
 	memcpy(process.comm, stat->comm, sizeof stat->comm);
-	return array_add(reading->processes, reading->capacity, reading->n, process);
+	return array_add(scan->processes, scan->capacity, scan->n, process);
 }
 
 /* One that does not answer is found by asking each by itself. */
-static void read_each(struct reading *reading, struct process_stat *ret)
+static void read_each(struct unseen_scan *scan, struct process_stat *ret)
 {
-	for (size_t i = 0; i < reading->n_pids; i++) {
-		uint32_t pid = reading->pids[i];
+	for (size_t i = 0; i < scan->n_pids; i++) {
+		uint32_t pid = scan->pids[i];
 
-		if (may_ask(&reading->budgets, pid) &&
-		    foreign_read_stat(pid, &ret[i]) == -ETIMEDOUT)
-			budgets_hang(&reading->budgets, pid);
+		if (may_ask(&scan->budgets, pid) && foreign_read_stat(pid, &ret[i]) == -ETIMEDOUT)
+			budgets_hang(&scan->budgets, pid);
 	}
 }
 
 /* Errors: -ENOMEM; an ended process is no error. */
-static int read_some(struct reading *reading)
+static int read_some(struct unseen_scan *scan)
 {
 	struct process_stat stats[FOREIGN_MAX_STATS];
-	int r = foreign_read_stats(reading->pids, reading->n_pids, stats);
 
-	if (r < 0)
-		read_each(reading, stats);
-	r = 0;
-	for (size_t i = 0; i < reading->n_pids && r == 0; i++)
-		if (stats[i].pid)
-			r = add_process(reading, &stats[i]);
-	reading->n_pids = 0;
+	if (foreign_read_stats(scan->pids, scan->n_pids, stats) < 0)
+		read_each(scan, stats);
+	for (size_t i = 0; i < scan->n_pids; i++) {
+		int r = stats[i].pid ? add_process(scan, &stats[i]) : 0;
+
+		if (r < 0)
+			return r;
+	}
+	scan->n_pids = 0;
+	return 0;
+}
+
+static int read_process(struct unseen_scan *scan, uint32_t pid)
+{
+	scan->pids[scan->n_pids++] = pid;
+	return scan->n_pids == FOREIGN_MAX_STATS ? read_some(scan) : 0;
+}
+
+static int read_proc(struct unseen_scan *scan)
+{
+	DIR *proc = opendir("/proc");
+	const struct dirent *entry;
+	int r = 0;
+
+	if (!proc)
+		return -errno;
+	while (r == 0 && (entry = readdir(proc)))
+		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
+			r = read_process(scan, strtoul(entry->d_name, NULL, 10));
+	closedir(proc);
 	return r;
 }
 
-static int read_process(struct reading *reading, uint32_t pid)
+/* All processes, unless there are @pids. */
+static int read_all(struct unseen_scan *scan, const uint32_t *pids, size_t n_pids)
 {
-	reading->pids[reading->n_pids++] = pid;
-	return reading->n_pids == FOREIGN_MAX_STATS ? read_some(reading) : 0;
+	int r = n_pids ? 0 : read_proc(scan);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n_pids; i++) {
+		r = read_process(scan, pids[i]);
+		if (r < 0)
+			return r;
+	}
+	return read_some(scan);
 }
 
 static int read_processes(const uint32_t *pids, size_t n_pids, struct unseen_process **ret,
 			  size_t *ret_n)
 {
-	DIR *proc = n_pids ? NULL : opendir("/proc");
-	int r = n_pids || proc ? 0 : -errno;
-	struct reading reading = {};
-	struct dirent *entry;
+	struct unseen_scan scan = {};
+	int r = read_all(&scan, pids, n_pids);
 
-	while (proc && r == 0 && (entry = readdir(proc)))
-		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
-			r = read_process(&reading, strtoul(entry->d_name, NULL, 10));
-	for (size_t i = 0; i < n_pids && r == 0; i++)
-		r = read_process(&reading, pids[i]);
-	r = r < 0 ? r : read_some(&reading);
-	if (proc)
-		closedir(proc);
-	budgets_done(&reading.budgets);
+	budgets_done(&scan.budgets);
 	if (r < 0) {
-		free(reading.processes);
+		free(scan.processes);
 		return r;
 	}
-	if (reading.n)
-		qsort(reading.processes, reading.n, sizeof *reading.processes, compare_pids);
-	*ret = reading.processes;
-	*ret_n = reading.n;
+	if (scan.n)
+		qsort(scan.processes, scan.n, sizeof *scan.processes, compare_pids);
+	*ret = scan.processes;
+	*ret_n = scan.n;
 	return 0;
 }
 
@@ -133,7 +153,9 @@ int unseen_end(struct unseen *unseen, const uint32_t *pids, size_t n_pids)
 			       : -ENOENT;
 
 	unseen->ended_ns = monotonic_ns();
-	for (size_t i = 0; i < unseen->n && r == 0; i++) {
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < unseen->n; i++) {
 		struct unseen_process *process = &unseen->processes[i];
 		const struct unseen_process *before =
 			find_process(unseen->before, unseen->n_before, process->pid);
@@ -145,7 +167,7 @@ int unseen_end(struct unseen *unseen, const uint32_t *pids, size_t n_pids)
 		if (before->n_threads > process->n_threads)
 			process->n_threads = before->n_threads;
 	}
-	return r;
+	return 0;
 }
 
 /* Samples of a time are at most as variable as Poisson's: with equal mean and variance. */
@@ -201,7 +223,6 @@ int unseen_judge(struct unseen *unseen, const struct profile *profile, unsigned 
 	uint64_t length = unseen->ended_ns - unseen->began_ns;
 	uint64_t outside_ns = length > profile->duration_ns ? length - profile->duration_ns : 0;
 	size_t n = 0;
-	int r = 0;
 
 	for (size_t i = 0; i < profile->n_samples; i++) {
 		const struct profile_sample *sample = &profile->samples[i];
@@ -211,8 +232,12 @@ int unseen_judge(struct unseen *unseen, const struct profile *profile, unsigned 
 		if (process)
 			process->n_samples += sample->count;
 	}
-	if (ended_ns && unseen->n)
-		r = add_ended(unseen, profile, ended_ns);
+	if (ended_ns && unseen->n) {
+		int r = add_ended(unseen, profile, ended_ns);
+
+		if (r < 0)
+			return r;
+	}
 	for (size_t i = 0; i < unseen->n; i++) {
 		struct unseen_process *process = &unseen->processes[i];
 		uint64_t outside = process->pid ? most_used(process, outside_ns) : 0;
@@ -225,7 +250,7 @@ int unseen_judge(struct unseen *unseen, const struct profile *profile, unsigned 
 	unseen->n = n;
 	if (n)
 		qsort(unseen->processes, n, sizeof *unseen->processes, compare_missing);
-	return r;
+	return 0;
 }
 
 void unseen_done(struct unseen *unseen)

@@ -28,34 +28,41 @@ int window_files_plan(const struct record_options *options, const char *stamp,
 {
 	char stem[WINDOW_STEM_SIZE], name[2 * WINDOW_STEM_SIZE];
 	size_t n_events = options->collect.n_events;
-	int r = 0;
 
 	*ret = (struct window_files){.n = n_events ? n_events : 1};
-	for (size_t i = 0; i < ret->n && r == 0; i++) {
+	for (size_t i = 0; i < ret->n; i++) {
+		int r;
+
 		window_stem(options, i, stem);
 		snprintf(name, sizeof name, "%s%s%s", stamp ? stamp : "", stamp ? "-" : "", stem);
 		r = outputs_plan_event(&options->outputs, name, ret->n > 1 ? stem : NULL,
 				       default_formats, &ret->events[i], failure);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 int window_files_check(struct window_files *files, struct failure *failure)
 {
-	int r = 0;
+	for (size_t event = 0; event < files->n; event++) {
+		int r = output_files_check(&files->events[event], failure);
 
-	for (size_t event = 0; event < files->n && r == 0; event++)
-		r = output_files_check(&files->events[event], failure);
-	return r;
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 int window_files_put(struct window_files *files, const struct place *place, struct failure *failure)
 {
-	int r = 0;
+	for (size_t event = 0; event < files->n; event++) {
+		int r = output_files_put(&files->events[event], place, failure);
 
-	for (size_t event = 0; event < files->n && r == 0; event++)
-		r = output_files_put(&files->events[event], place, failure);
-	return r;
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 void window_files_done(struct window_files *files)
@@ -80,11 +87,13 @@ static int describe(struct profile *profile, int argc, char **argv)
 	if (r < 0 || uname(&system) < 0)
 		return r;
 	r = strings_add(&profile->strings, system.nodename, &profile->host);
-	return r < 0 ? r : strings_add(&profile->strings, system.release, &profile->kernel);
+	if (r < 0)
+		return r;
+	return strings_add(&profile->strings, system.release, &profile->kernel);
 }
 
-int window_name(struct collect_window *window, const struct window_origin *origin,
-		struct symbol_stats *ret_symbols, struct failure *failure)
+static int name_stacks(struct collect_window *window, const struct window_origin *origin,
+		       struct symbol_stats *ret_symbols)
 {
 	const struct record_options *options = origin->options;
 	struct profile *profile = window->profile;
@@ -96,12 +105,23 @@ int window_name(struct collect_window *window, const struct window_origin *origi
 	symbolize_options.cache = origin->cache;
 	symbolize_options.later = origin->later;
 	r = symbolize(profile, window->sources, &symbolize_options, ret_symbols);
-	r = r < 0 ? r : describe(profile, origin->argc, origin->argv);
-	r = r < 0 ? r : collect_finish_stacks(profile, &options->collect);
+	if (r < 0)
+		return r;
+	r = describe(profile, origin->argc, origin->argv);
+	if (r < 0)
+		return r;
+	r = collect_finish_stacks(profile, &options->collect);
+	if (r < 0)
+		return r;
 	profile->by_thread = options->collect.threads;
-	r = r < 0 ? r
-		  : profile_select(profile, &options->view.stacks.unfold,
-				   &options->view.stacks.select);
+	return profile_select(profile, &options->view.stacks.unfold, &options->view.stacks.select);
+}
+
+int window_name(struct collect_window *window, const struct window_origin *origin,
+		struct symbol_stats *ret_symbols, struct failure *failure)
+{
+	int r = name_stacks(window, origin, ret_symbols);
+
 	if (r < 0)
 		return failure_set(failure, r, "cannot name the stacks: %s", strerror(-r));
 	return 0;
@@ -145,7 +165,8 @@ int window_write(struct collect_window *window, const struct record_options *opt
 			profile_show_event(window->profile, event);
 		this = write_event(window->profile, options, files, event,
 				   r < 0 ? &later : failure);
-		r = r < 0 ? r : this;
+		if (r == 0)
+			r = this;
 	}
 	return r;
 }
@@ -163,6 +184,7 @@ int window_top(struct collect_window *window, const struct record_options *optio
 
 	if (window->profile->n_events)
 		profile_show_event(window->profile, 0);
-	r = r < 0 ? r : stacks_add(ret, window->profile, SIDE_NEW);
+	if (r == 0)
+		r = stacks_add(ret, window->profile, SIDE_NEW);
 	return r < 0 ? failure_set(failure, r, "cannot rank the functions: %s", strerror(-r)) : 0;
 }
