@@ -136,32 +136,32 @@ struct run_reader {
 	struct save *save;
 	char *path;
 	FILE *stream;		 /* its destination */
-	struct run_facts *facts; /* shared with the reading process */
+	struct run_facts *facts; /* shared with the process that reads */
 };
 
 /* Errors: -EINVAL if it is not a profile, or an empty one. */
-static int convert(struct run_reader *reading, struct failure *failure)
+static int convert(struct run_reader *reader, struct failure *failure)
 {
 	const struct view_options everything = VIEW_OPTIONS_OF_FILES;
-	const struct baseline_run *run = &reading->facts->run;
+	const struct baseline_run *run = &reader->facts->run;
 	struct input input;
-	int r = inputs_read(&reading->path, 1, &everything.stacks, reading->save->options->quiet,
+	int r = inputs_read(&reader->path, 1, &everything.stacks, reader->save->options->quiet,
 			    &input, failure);
 
 	if (r < 0)
 		return r;
-	find_facts(input.profile, reading->facts);
+	find_facts(input.profile, reader->facts);
 	if (input.base)
 		r = failure_set(failure, -EINVAL,
-				"%s has two columns of values: it is a comparison", reading->path);
+				"%s has two columns of values: it is a comparison", reader->path);
 	else if (!run->samples && !run->nanoseconds)
 		r = failure_set(failure, -EINVAL, "%s has no samples in it: nothing to compare",
-				reading->path);
-	r = r < 0 ? r : export_pprof(input.profile, &everything.stacks.unfold, reading->stream);
+				reader->path);
+	r = r < 0 ? r : export_pprof(input.profile, &everything.stacks.unfold, reader->stream);
 	if (r == 0) {
-		r = output_flush(reading->stream);
+		r = output_flush(reader->stream);
 		if (r < 0)
-			output_fail(failure, r, "write", reading->save->options->folder);
+			output_fail(failure, r, "write", reader->save->options->folder);
 	}
 	input_done(&input);
 	return r;
@@ -177,13 +177,13 @@ static int read_run(void *data)
 
 static int write_run(void *data, FILE *stream)
 {
-	struct run_reader *reading = data;
-	const struct confine_files files = {.inputs = {{&reading->path, 1}}};
+	struct run_reader *reader = data;
+	const struct confine_files files = {.inputs = {{&reader->path, 1}}};
 
-	reading->stream = stream;
-	if (cmd_confine(&files, read_run, reading) == EXIT_DONE)
+	reader->stream = stream;
+	if (cmd_confine(&files, read_run, reader) == EXIT_DONE)
 		return 0;
-	reading->save->is_said = true;
+	reader->save->is_said = true;
 	return -ECANCELED;
 }
 
@@ -228,10 +228,10 @@ static int save_run(struct save *save, char *path, struct run_facts *shared,
 		    struct failure *failure)
 {
 	struct baseline *baseline = &save->baseline;
-	struct run_reader reading = {.save = save, .path = path, .facts = shared};
+	struct run_reader reader = {.save = save, .path = path, .facts = shared};
 	struct run_facts facts;
 	uint64_t bytes;
-	int r = baselines_saving_add(&save->saving, write_run, &reading, &bytes, failure);
+	int r = baselines_saving_add(&save->saving, write_run, &reader, &bytes, failure);
 
 	r = r < 0 ? r : check_facts(shared, &facts);
 	r = r < 0 ? r : check_kind(save, &facts, path, failure);

@@ -95,12 +95,12 @@ static bool is_wanted(const struct daemon *daemon, enum daemon_role role)
 
 static int run_role(struct daemon *daemon, enum daemon_role role)
 {
-	const struct daemon_serving serving = {.options = &daemon->options,
-					       .listener = &daemon->listener,
-					       .board = daemon->board,
-					       .board_fd = daemon->board_fd,
-					       .counts = daemon->counts,
-					       .reports = daemon->reports[0]};
+	const struct server_setup setup = {.options = &daemon->options,
+					   .listener = &daemon->listener,
+					   .board = daemon->board,
+					   .board_fd = daemon->board_fd,
+					   .counts = daemon->counts,
+					   .reports = daemon->reports[0]};
 
 	switch (role) {
 	case ROLE_RECORDER:
@@ -109,7 +109,7 @@ static int run_role(struct daemon *daemon, enum daemon_role role)
 	case ROLE_WRITER:
 		return daemon_write(&daemon->options, daemon->windows[1], daemon->reports[0],
 				    daemon->board);
-	default: return daemon_serve(&serving);
+	default: return daemon_serve(&setup);
 	}
 }
 

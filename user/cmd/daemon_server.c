@@ -41,7 +41,7 @@ enum keeper_request {
 #define OVERDUE_NS  (30 * NSEC_PER_SEC) /* until a window must be written */
 
 struct keeper {
-	const struct daemon_serving *serving;
+	const struct server_setup *setup;
 	uint64_t cost_before; /* of keepers that are gone */
 	pid_t child;
 	pid_t queries[QUERIES]; /* 0: none */
@@ -51,7 +51,7 @@ struct keeper {
 /* The confined process */
 
 struct http_service {
-	const struct daemon_serving *serving;
+	const struct server_setup *setup;
 	const struct daemon_board *board; /* a view */
 	struct server *server;
 	unsigned int n_ranges; /* profiles of the next seconds that are waited for */
@@ -417,20 +417,20 @@ static void forget_answer(void *context, struct serve_exchange *exchange)
 static int serve_clients(void *data)
 {
 	struct http_service *service = data;
-	struct http_guard guard = service->serving->listener->guard;
+	struct http_guard guard = service->setup->listener->guard;
 	const struct serve_options options = {
 		.guard = &guard,
-		.identity = service->serving->listener->identity,
+		.identity = service->setup->listener->identity,
 		.step = step_answer,
 		.forget = forget_answer,
 		.context = service,
-		.counts = service->serving->counts,
+		.counts = service->setup->counts,
 	};
 	int r;
 
 	guard.is_public = page_is;
-	r = server_new(service->serving->listener->fd, &options, &service->server);
-	daemon_board_free(service->serving->board); /* the one that can be written */
+	r = server_new(service->setup->listener->fd, &options, &service->server);
+	daemon_board_free(service->setup->board); /* the one that can be written */
 	while (r == 0)
 		r = server_step(service->server, -1);
 	daemon_log(LOG_LEVEL_ERROR, "cannot answer requests: %s", strerror(-r));
@@ -455,7 +455,7 @@ static uint64_t cost_of(const struct keeper *keeper)
 
 static int ask_range(struct keeper *keeper, unsigned int seconds)
 {
-	struct daemon_board *board = keeper->serving->board;
+	struct daemon_board *board = keeper->setup->board;
 	uint64_t tick;
 	int r;
 
@@ -488,7 +488,7 @@ static int serve_request(void *context, uint32_t number, int *ret_fd)
 	take_up_queries(keeper);
 	switch (number & ((1u << ASK_SHIFT) - 1)) {
 	case ASK_COST:
-		board_set(&keeper->serving->board->cpu_ns[BOARD_SERVE],
+		board_set(&keeper->setup->board->cpu_ns[BOARD_SERVE],
 			  keeper->cost_before + cost_of(keeper));
 		return 0;
 	case ASK_RANGE: return ask_range(keeper, number >> ASK_SHIFT);
@@ -522,31 +522,31 @@ static int keep(struct keeper *keeper, struct http_service *service)
 	return EXIT_FAILED;
 }
 
-int daemon_serve(const struct daemon_serving *serving)
+int daemon_serve(const struct server_setup *setup)
 {
-	struct keeper keeper = {.serving = serving,
-				.cost_before = board_get(&serving->board->cpu_ns[BOARD_SERVE]),
-				.place = {.store = serving->options->store,
-					  .listener = serving->listener,
-					  .board = serving->board,
-					  .counts = serving->counts}};
+	struct keeper keeper = {.setup = setup,
+				.cost_before = board_get(&setup->board->cpu_ns[BOARD_SERVE]),
+				.place = {.store = setup->options->store,
+					  .listener = setup->listener,
+					  .board = setup->board,
+					  .counts = setup->counts}};
 	struct account account = {};
-	struct http_service service = {.serving = serving};
+	struct http_service service = {.setup = setup};
 	const struct daemon_report ready = {.kind = REPORT_SERVING};
-	int r = daemon_board_view(serving->board_fd, &service.board);
+	int r = daemon_board_view(setup->board_fd, &service.board);
 
-	if (r == 0 && serving->options->user) {
-		r = account_find(serving->options->user, -1, &account);
+	if (r == 0 && setup->options->user) {
+		r = account_find(setup->options->user, -1, &account);
 		keeper.place.account = &account;
 	}
 	r = r < 0 ? r : sandbox_restrict(FOR_KEEPING);
 	/* The confined process keeps what exec would not close. */
-	if (r == 0 && fcntl(serving->listener->fd, F_SETFD, 0) < 0)
+	if (r == 0 && fcntl(setup->listener->fd, F_SETFD, 0) < 0)
 		r = -errno;
 	if (r < 0) {
 		daemon_log(LOG_LEVEL_ERROR, "cannot answer requests: %s", strerror(-r));
 		return EXIT_FAILED;
 	}
-	daemon_link_report(serving->reports, &ready);
+	daemon_link_report(setup->reports, &ready);
 	return keep(&keeper, &service);
 }

@@ -15,7 +15,7 @@
 #include "cmd/daemon_options.h"
 #include "serve/server.h"
 
-struct daemon_serving {
+struct server_setup {
 	const struct daemon_options *options;
 	struct listener *listener;
 	struct daemon_board *board;
@@ -25,6 +25,6 @@ struct daemon_serving {
 };
 
 /* Answers requests until it is killed. Returns the exit status. */
-int daemon_serve(const struct daemon_serving *serving);
+int daemon_serve(const struct server_setup *setup);
 
 #endif

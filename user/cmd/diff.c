@@ -445,13 +445,13 @@ static int refuse_gate(const struct stacks *stacks, struct failure *failure)
 static int make_comparison(struct comparison *comparison, struct failure *failure)
 {
 	struct command_options *options = comparison->options;
-	const struct diff_reader reading = {.stacks = options->view.stacks,
-					    .scale = options->diff.scale,
-					    .quiet = options->quiet,
-					    .wants_sums = has_gate(options)};
+	const struct sides_options wanted = {.stacks = options->view.stacks,
+					     .scale = options->diff.scale,
+					     .quiet = options->quiet,
+					     .wants_sums = has_gate(options)};
 	int r = read_rules(options, &comparison->rules, failure);
 
-	r = r < 0 ? r : diff_sides_read(&options->files, &reading, &comparison->sides, failure);
+	r = r < 0 ? r : diff_sides_read(&options->files, &wanted, &comparison->sides, failure);
 	if (r == 0 && has_gate(options) && stacks_is_unsampled(&comparison->sides.plain))
 		r = refuse_gate(&comparison->sides.plain, failure);
 	r = r < 0 ? r : judge_runs(comparison);

@@ -13,8 +13,8 @@
 /* Stacks are merged when there are this many more, and twice as many as after the last time. */
 #define COMPACT_ENTRIES 50000
 
-struct reader {
-	const struct diff_reader *reading;
+struct sides_reader {
+	const struct sides_options *options;
 	struct diff_sides *sides;
 	bool wants_sums;
 	size_t n_compact; /* entries after the last merging */
@@ -34,7 +34,7 @@ static const char *event_name(const struct profile *profile)
 }
 
 /* Samples and times can't be compared. An empty file matches either. */
-static int match_mode(struct reader *reader, struct profile *profile, const char *path)
+static int match_mode(struct sides_reader *reader, struct profile *profile, const char *path)
 {
 	if (!profile->n_samples) {
 		profile->mode = reader->mode;
@@ -64,7 +64,7 @@ static int match_mode(struct reader *reader, struct profile *profile, const char
  * Divides the times in @profile by its length in seconds. What rounding leaves is carried on to the
  * next sample: many that are too short for a nanosecond a second add up to what they are.
  */
-static int divide_by_length(struct reader *reader, struct profile *profile, const char *path)
+static int divide_by_length(struct sides_reader *reader, struct profile *profile, const char *path)
 {
 	double rest = 0;
 
@@ -91,9 +91,9 @@ static int divide_by_length(struct reader *reader, struct profile *profile, cons
 	return 0;
 }
 
-static int add_sums(struct reader *reader, struct profile *profile, enum stacks_side side)
+static int add_sums(struct sides_reader *reader, struct profile *profile, enum stacks_side side)
 {
-	struct stacks_options options = reader->reading->stacks;
+	struct stacks_options options = reader->options->stacks;
 	struct stacks run;
 	int r;
 
@@ -105,7 +105,7 @@ static int add_sums(struct reader *reader, struct profile *profile, enum stacks_
 	return r;
 }
 
-static int compact(struct reader *reader)
+static int compact(struct sides_reader *reader)
 {
 	struct stacks *plain = &reader->sides->plain;
 	int r;
@@ -119,13 +119,13 @@ static int compact(struct reader *reader)
 	return r;
 }
 
-static int add_run(struct reader *reader, struct profile *profile, const char *path,
+static int add_run(struct sides_reader *reader, struct profile *profile, const char *path,
 		   enum stacks_side side)
 {
 	struct diff_sides *sides = reader->sides;
 	int r = match_mode(reader, profile, path);
 
-	if (r == 0 && reader->reading->stacks.per_second)
+	if (r == 0 && reader->options->stacks.per_second)
 		r = divide_by_length(reader, profile, path);
 	if (r == 0 && reader->wants_sums)
 		r = add_sums(reader, profile, side);
@@ -138,10 +138,10 @@ static int add_run(struct reader *reader, struct profile *profile, const char *p
 	return r < 0 ? r : compact(reader);
 }
 
-static int read_run(struct reader *reader, char *path, enum stacks_side side)
+static int read_run(struct sides_reader *reader, char *path, enum stacks_side side)
 {
 	struct input input;
-	int r = inputs_read(&path, 1, &reader->reading->stacks, reader->reading->quiet, &input,
+	int r = inputs_read(&path, 1, &reader->options->stacks, reader->options->quiet, &input,
 			    reader->failure);
 
 	if (r < 0)
@@ -158,10 +158,10 @@ static int read_run(struct reader *reader, char *path, enum stacks_side side)
 }
 
 /* Reads one file with two columns. */
-static int read_single(struct reader *reader, char *path)
+static int read_single(struct sides_reader *reader, char *path)
 {
 	struct input input;
-	int r = inputs_read(&path, 1, &reader->reading->stacks, reader->reading->quiet, &input,
+	int r = inputs_read(&path, 1, &reader->options->stacks, reader->options->quiet, &input,
 			    reader->failure);
 
 	if (r < 0)
@@ -178,7 +178,7 @@ static int read_single(struct reader *reader, char *path)
 	return r;
 }
 
-static int read_sides(struct reader *reader, const struct diff_files *files)
+static int read_sides(struct sides_reader *reader, const struct diff_files *files)
 {
 	/* The base comes first: its presence makes it a comparison. */
 	const enum stacks_side order[] = {SIDE_BASE, SIDE_NEW};
@@ -205,10 +205,10 @@ static int finish_stacks(struct stacks *stacks, enum stacks_scale scale)
 	return r < 0 ? r : stacks_finish(stacks, scale);
 }
 
-static int finish(struct reader *reader)
+static int finish(struct sides_reader *reader)
 {
 	struct diff_sides *sides = reader->sides;
-	enum stacks_scale scale = reader->reading->scale;
+	enum stacks_scale scale = reader->options->scale;
 	int r = finish_stacks(&sides->plain, scale);
 
 	if (r == 0 && sides->has_drawn)
@@ -223,21 +223,21 @@ static int finish(struct reader *reader)
 	return r;
 }
 
-int diff_sides_read(const struct diff_files *files, const struct diff_reader *reading,
+int diff_sides_read(const struct diff_files *files, const struct sides_options *options,
 		    struct diff_sides *ret, struct failure *failure)
 {
 	struct diff_sides sides = {.has_drawn =
-					   reading->stacks.reverse || reading->stacks.in_order};
-	struct reader reader = {.reading = reading, .sides = &sides, .failure = failure};
-	struct stacks_options plain = reading->stacks;
+					   options->stacks.reverse || options->stacks.in_order};
+	struct sides_reader reader = {.options = options, .sides = &sides, .failure = failure};
+	struct stacks_options plain = options->stacks;
 	int r;
 
 	plain.reverse = plain.in_order = false;
-	reader.wants_sums = reading->wants_sums || files->sides[SIDE_BASE].n > 1 ||
+	reader.wants_sums = options->wants_sums || files->sides[SIDE_BASE].n > 1 ||
 			    files->sides[SIDE_NEW].n > 1;
 	r = stacks_init(&sides.plain, &plain);
 	if (r == 0 && sides.has_drawn)
-		r = stacks_init(&sides.drawn, &reading->stacks);
+		r = stacks_init(&sides.drawn, &options->stacks);
 	r = r < 0 ? r : gate_sums_init(&sides.sums);
 	r = r < 0 ? r : read_sides(&reader, files);
 	r = r < 0 ? r : finish(&reader);

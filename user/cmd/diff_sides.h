@@ -10,7 +10,7 @@
 #include "compare/gate_sums.h"
 #include "core/stacks.h"
 
-struct diff_reader {
+struct sides_options {
 	struct stacks_options stacks; /* for pictures; with per_second, times are divided here */
 	enum stacks_scale scale;
 	bool quiet;
@@ -29,7 +29,7 @@ struct diff_sides {
  * stacks_add(); -EINVAL, with *failure set, if samples would be compared with times, or events with
  * other ones, or if per_second gets samples, or a file that does not say how long it took.
  */
-int diff_sides_read(const struct diff_files *files, const struct diff_reader *reading,
+int diff_sides_read(const struct diff_files *files, const struct sides_options *options,
 		    struct diff_sides *ret, struct failure *failure);
 void diff_sides_done(struct diff_sides *sides);
 

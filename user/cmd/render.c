@@ -124,7 +124,7 @@ static int write_all(struct render_options *options, struct output_files *files,
 	return r;
 }
 
-struct rendering {
+struct render_job {
 	struct render_options options;
 	struct output_files files;
 };
@@ -132,9 +132,9 @@ struct rendering {
 /* The confined process's work: returns its exit code. */
 static int render(void *data)
 {
-	struct rendering *rendering = data;
+	struct render_job *job = data;
 	struct failure failure = {};
-	int r = write_all(&rendering->options, &rendering->files, &failure);
+	int r = write_all(&job->options, &job->files, &failure);
 
 	return cli_flush(r < 0 ? cli_fail(&failure, EXIT_FAILED) : EXIT_DONE);
 }
@@ -142,11 +142,11 @@ static int render(void *data)
 int cmd_render(int argc, char **argv, uint64_t started_ns)
 {
 	static const enum output_format defaults[] = {FORMAT_SVG, FORMAT_NONE};
-	struct rendering rendering = {};
-	const struct render_options *options = &rendering.options;
-	struct output_files *files = &rendering.files;
+	struct render_job job = {};
+	const struct render_options *options = &job.options;
+	struct output_files *files = &job.files;
 	struct failure failure = {};
-	int r = parse(argc, argv, &rendering.options, &failure);
+	int r = parse(argc, argv, &job.options, &failure);
 
 	if (r != 0)
 		return r > 0 ? EXIT_DONE : cli_fail(&failure, EXIT_USAGE);
@@ -161,7 +161,7 @@ int cmd_render(int argc, char **argv, uint64_t started_ns)
 		  : cmd_confine(&(struct confine_files){.inputs = {{options->inputs,
 								    options->n_inputs}},
 							.outputs = files},
-				render, &rendering);
+				render, &job);
 	output_files_done(files);
 	return r;
 }
