@@ -184,9 +184,9 @@ int cmd_baseline(int argc, char **argv, uint64_t started_ns)
 	}
 	if (r > 0)
 		return EXIT_DONE;
-	r = r < 0 ? r : check(action, &options, &failure);
-	r = r < 0 ? r : cli_write_as_caller(&failure);
-	return r < 0 ? cli_fail(&failure, EXIT_USAGE) : actions[action].run(&options);
+	if (r < 0 || check(action, &options, &failure) < 0 || cli_write_as_caller(&failure) < 0)
+		return cli_fail(&failure, EXIT_USAGE);
+	return actions[action].run(&options);
 }
 
 /* Shared by the actions */

@@ -46,12 +46,13 @@ static const struct option_row *row_of(const struct option_table *tables, size_t
 int baseline_take_compare(int argc, char **argv, const struct option_table *tables, size_t n_tables,
 			  struct baseline_options *options, struct failure *failure)
 {
-	int n = 1, r = 0;
+	int n = 1;
 
-	for (int i = 1; i < argc && r == 0; i++) {
+	for (int i = 1; i < argc; i++) {
 		const struct option_table *table;
 		const char *value;
 		const struct option_row *row = row_of(tables, n_tables, argv[i], &table, &value);
+		int r;
 
 		if (!row && n == 1 && argv[i][0] == '-') {
 			failure_set(failure, -EINVAL, "%s comes before the name of the baseline",
@@ -68,13 +69,15 @@ int baseline_take_compare(int argc, char **argv, const struct option_table *tabl
 		if (row->argument && !value && ++i < argc)
 			value = argv[i];
 		if (!row->argument != !value)
-			r = failure_set(failure, -EINVAL, "--%s %s", row->name,
-					value ? "takes no value" : "needs a value");
-		r = r < 0 ? r : row->take(row, (char *)table->target + row->offset, value, failure);
+			return failure_set(failure, -EINVAL, "--%s %s", row->name,
+					   value ? "takes no value" : "needs a value");
+		r = row->take(row, (char *)table->target + row->offset, value, failure);
+		if (r < 0)
+			return r;
 	}
 	options->arguments = argv + 1;
 	options->n_arguments = n - 1;
-	return r;
+	return 0;
 }
 
 /* Reasons against comparing the two. */

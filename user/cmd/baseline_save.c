@@ -139,30 +139,38 @@ struct run_reader {
 	struct run_facts *facts; /* shared with the process that reads */
 };
 
+static int write_input(const struct run_reader *reader, const struct input *input,
+		       const struct unfold_options *unfold, struct failure *failure)
+{
+	const struct baseline_run *run = &reader->facts->run;
+	int r;
+
+	find_facts(input->profile, reader->facts);
+	if (input->base)
+		return failure_set(failure, -EINVAL,
+				   "%s has two columns of values: it is a comparison",
+				   reader->path);
+	if (!run->samples && !run->nanoseconds)
+		return failure_set(failure, -EINVAL, "%s has no samples in it: nothing to compare",
+				   reader->path);
+	r = export_pprof(input->profile, unfold, reader->stream);
+	if (r < 0)
+		return r;
+	r = output_flush(reader->stream);
+	return r < 0 ? output_fail(failure, r, "write", reader->save->options->folder) : 0;
+}
+
 /* Errors: -EINVAL if it is not a profile, or an empty one. */
-static int convert(struct run_reader *reader, struct failure *failure)
+static int convert(const struct run_reader *reader, struct failure *failure)
 {
 	const struct view_options everything = VIEW_OPTIONS_OF_FILES;
-	const struct baseline_run *run = &reader->facts->run;
 	struct input input;
 	int r = inputs_read(&reader->path, 1, &everything.stacks, reader->save->options->quiet,
 			    &input, failure);
 
 	if (r < 0)
 		return r;
-	find_facts(input.profile, reader->facts);
-	if (input.base)
-		r = failure_set(failure, -EINVAL,
-				"%s has two columns of values: it is a comparison", reader->path);
-	else if (!run->samples && !run->nanoseconds)
-		r = failure_set(failure, -EINVAL, "%s has no samples in it: nothing to compare",
-				reader->path);
-	r = r < 0 ? r : export_pprof(input.profile, &everything.stacks.unfold, reader->stream);
-	if (r == 0) {
-		r = output_flush(reader->stream);
-		if (r < 0)
-			output_fail(failure, r, "write", reader->save->options->folder);
-	}
+	r = write_input(reader, &input, &everything.stacks.unfold, failure);
 	input_done(&input);
 	return r;
 }
@@ -233,15 +241,17 @@ static int save_run(struct save *save, char *path, struct run_facts *shared,
 	uint64_t bytes;
 	int r = baselines_saving_add(&save->saving, write_run, &reader, &bytes, failure);
 
-	r = r < 0 ? r : check_facts(shared, &facts);
-	r = r < 0 ? r : check_kind(save, &facts, path, failure);
-	r = r < 0 ? r : array_reserve(baseline->runs, save->capacity, baseline->n_runs, 1);
+	if (r < 0)
+		return r;
+	r = check_facts(shared, &facts);
+	if (r < 0)
+		return r;
+	r = check_kind(save, &facts, path, failure);
 	if (r < 0)
 		return r;
 	facts.run.bytes = bytes;
 	baseline_copy(facts.run.source, strcmp(path, "-") == 0 ? "standard input" : path);
-	baseline->runs[baseline->n_runs++] = facts.run;
-	return 0;
+	return array_add(baseline->runs, save->capacity, baseline->n_runs, facts.run);
 }
 
 static int find_files(const struct baseline_options *options, struct run_files *files,
@@ -249,31 +259,48 @@ static int find_files(const struct baseline_options *options, struct run_files *
 {
 	int r = inputs_check(options->arguments + 1, options->n_arguments - 1, failure);
 
-	for (size_t i = 1; i < options->n_arguments && r == 0; i++)
+	if (r < 0)
+		return r;
+	for (size_t i = 1; i < options->n_arguments; i++) {
 		r = run_files_add(files, options->arguments[i], failure);
-	if (r == 0 && files->n > BASELINE_MAX_RUNS)
-		r = failure_set(failure, -EINVAL, "%zu files are more than a baseline can hold, %d",
-				files->n, BASELINE_MAX_RUNS);
-	return r;
+		if (r < 0)
+			return r;
+	}
+	if (files->n > BASELINE_MAX_RUNS)
+		return failure_set(failure, -EINVAL,
+				   "%zu files are more than a baseline can hold, %d", files->n,
+				   BASELINE_MAX_RUNS);
+	return 0;
+}
+
+static int save_runs(struct save *save, const struct run_files *files, struct run_facts *shared,
+		     struct failure *failure)
+{
+	struct baseline *baseline = &save->baseline;
+	int r = baselines_saving_begin(save->options->folder, baseline->name, baseline->commit,
+				       save->options->replace, &save->saving, failure);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < files->n; i++) {
+		r = save_run(save, files->paths[i], shared, failure);
+		if (r < 0)
+			return r;
+	}
+	baseline->saved_ns = realtime_ns();
+	return baselines_saving_commit(&save->saving, baseline, failure);
 }
 
 static int save_files(struct save *save, const struct run_files *files, struct failure *failure)
 {
-	struct baseline *baseline = &save->baseline;
 	struct run_facts *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
 					MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	int r = shared == MAP_FAILED ? -ENOMEM : 0;
+	int r;
 
-	r = r < 0 ? r
-		  : baselines_saving_begin(save->options->folder, baseline->name, baseline->commit,
-					   save->options->replace, &save->saving, failure);
-
-	for (size_t i = 0; i < files->n && r == 0; i++)
-		r = save_run(save, files->paths[i], shared, failure);
-	if (shared != MAP_FAILED)
-		munmap(shared, sizeof *shared);
-	baseline->saved_ns = realtime_ns();
-	r = r < 0 ? r : baselines_saving_commit(&save->saving, baseline, failure);
+	if (shared == MAP_FAILED)
+		return -ENOMEM;
+	r = save_runs(save, files, shared, failure);
+	munmap(shared, sizeof *shared);
 	baselines_saving_abort(&save->saving);
 	return r;
 }
@@ -315,12 +342,19 @@ static int prepare(struct save *save, struct failure *failure)
 	struct baseline *baseline = &save->baseline;
 	int r = baselines_check_key("name", options->arguments[0], failure);
 
-	r = r < 0 ? r : check_text("--branch", options->branch, sizeof baseline->branch, failure);
-	r = r < 0 ? r : check_text("--note", options->note, sizeof baseline->note, failure);
-	r = r < 0 ? r : find_commit(options, baseline, failure);
-	r = r < 0 ? r
-		  : check_text("the name of the branch", baseline->branch, sizeof baseline->branch,
-			       failure);
+	if (r < 0)
+		return r;
+	r = check_text("--branch", options->branch, sizeof baseline->branch, failure);
+	if (r < 0)
+		return r;
+	r = check_text("--note", options->note, sizeof baseline->note, failure);
+	if (r < 0)
+		return r;
+	r = find_commit(options, baseline, failure);
+	if (r < 0)
+		return r;
+	r = check_text("the name of the branch", baseline->branch, sizeof baseline->branch,
+		       failure);
 	if (r < 0)
 		return r;
 	baseline_copy(baseline->name, options->arguments[0]);
@@ -330,26 +364,41 @@ static int prepare(struct save *save, struct failure *failure)
 	return 0;
 }
 
+static int save_and_rotate(struct save *save, struct run_files *files, struct failure *failure)
+{
+	const struct baseline_options *options = save->options;
+	size_t n_removed = 0;
+	int r = find_files(options, files, failure);
+
+	if (r < 0)
+		return r;
+	r = save_files(save, files, failure);
+	if (r < 0)
+		return r;
+	if (options->keep) {
+		r = baselines_rotate(options->folder, &save->baseline, options->keep, &n_removed,
+				     failure);
+		if (r < 0)
+			return r;
+	}
+	if (!options->quiet) {
+		warn(save);
+		say_saved(save, n_removed);
+	}
+	return 0;
+}
+
 int baseline_save(const struct baseline_options *options)
 {
 	struct save save = {.options = options, .saving = BASELINES_SAVING_NONE};
 	struct run_files files = {};
 	struct failure failure = {};
-	size_t n_removed = 0;
 	int r = prepare(&save, &failure);
 
 	if (r < 0)
 		return cli_fail(&failure, EXIT_USAGE);
-	r = find_files(options, &files, &failure);
-	r = r < 0 ? r : save_files(&save, &files, &failure);
-	if (r == 0 && options->keep)
-		r = baselines_rotate(options->folder, &save.baseline, options->keep, &n_removed,
-				     &failure);
+	r = save_and_rotate(&save, &files, &failure);
 	run_files_done(&files);
-	if (r == 0 && !options->quiet) {
-		warn(&save);
-		say_saved(&save, n_removed);
-	}
 	baseline_done(&save.baseline);
 	if (r == 0)
 		return EXIT_DONE;

@@ -203,18 +203,19 @@ static void print_list_json(const struct baseline_options *options,
 int baseline_list(const struct baseline_options *options)
 {
 	const char *name = options->n_arguments ? options->arguments[0] : NULL;
-	struct baselines_list list = {};
+	struct baselines_list list;
 	struct failure failure = {};
 	int r = name ? baselines_check_key("name", name, &failure) : 0;
 
 	if (r < 0)
 		return cli_fail(&failure, EXIT_USAGE);
-	r = baselines_list(options->folder, name, &list, &failure);
-	if (r == 0 && options->json)
+	if (baselines_list(options->folder, name, &list, &failure) < 0)
+		return cli_fail(&failure, EXIT_FAILED);
+	if (options->json)
 		print_list_json(options, &list);
-	else if (r == 0 && list.n)
+	else if (list.n)
 		r = print_table(&list);
-	else if (r == 0 && !options->quiet)
+	else if (!options->quiet)
 		text_print(stderr, "bpfflame: no baselines%s%s%s in %s\n", name ? " of '" : "",
 			   name ? name : "", name ? "'" : "", options->folder);
 	baselines_list_done(&list);
@@ -297,6 +298,19 @@ static void put_facts(struct page *page, const struct baseline *baseline)
 	page_line(page);
 }
 
+static int make_stacks(struct profile *profile, const struct stacks_options *options,
+		       struct stacks *stacks)
+{
+	int r = stacks_init(stacks, options);
+
+	if (r < 0)
+		return r;
+	r = stacks_add(stacks, profile, SIDE_NEW);
+	if (r < 0)
+		return r;
+	return stacks_finish(stacks, SCALE_ABSOLUTE);
+}
+
 /* All runs added up. */
 static int read_runs(const struct baseline_options *options, const struct baseline *baseline,
 		     struct stacks *stacks, struct failure *failure)
@@ -309,14 +323,12 @@ static int read_runs(const struct baseline_options *options, const struct baseli
 	if (r < 0)
 		return r;
 	r = inputs_read(runs.paths, runs.n, &view.stacks, options->quiet, &input, failure);
-	if (r == 0) {
-		view.stacks.unfold.no_threads = true;
-		r = stacks_init(stacks, &view.stacks);
-		r = r < 0 ? r : stacks_add(stacks, input.profile, SIDE_NEW);
-		r = r < 0 ? r : stacks_finish(stacks, SCALE_ABSOLUTE);
-		input_done(&input);
-	}
 	run_files_done(&runs);
+	if (r < 0)
+		return r;
+	view.stacks.unfold.no_threads = true;
+	r = make_stacks(input.profile, &view.stacks, stacks);
+	input_done(&input);
 	return r;
 }
 
@@ -332,7 +344,9 @@ static int print_text(const struct baseline *baseline, const struct stacks *stac
 	report.colour = page.colour;
 	report.columns = page.columns;
 	page_done(&page);
-	return r < 0 ? r : report_text(stacks, &report, stdout);
+	if (r < 0)
+		return r;
+	return report_text(stacks, &report, stdout);
 }
 
 static int print_json(const struct baseline_options *options, const struct baseline *baseline,
@@ -352,23 +366,32 @@ static int print_json(const struct baseline_options *options, const struct basel
 	return r;
 }
 
+static int print_baseline(const struct baseline_options *options, const struct baseline *baseline,
+			  struct failure *failure)
+{
+	struct stacks stacks = {};
+	int r = read_runs(options, baseline, &stacks, failure);
+
+	if (r == 0)
+		r = options->json ? print_json(options, baseline, &stacks)
+				  : print_text(baseline, &stacks);
+	stacks_done(&stacks);
+	return r;
+}
+
 int baseline_show(const struct baseline_options *options)
 {
 	const struct baseline *baseline;
 	struct baseline_choice choice;
 	struct failure failure = {};
 	struct baselines_list list = {};
-	struct stacks stacks = {};
 	int r = baseline_parse_choice(options, options->arguments[0], &choice, &failure);
 
 	if (r < 0)
 		return cli_fail(&failure, EXIT_USAGE);
 	r = baseline_choose(options, &choice, &list, &baseline, &failure);
-	r = r < 0 ? r : read_runs(options, baseline, &stacks, &failure);
 	if (r == 0)
-		r = options->json ? print_json(options, baseline, &stacks)
-				  : print_text(baseline, &stacks);
-	stacks_done(&stacks);
+		r = print_baseline(options, baseline, &failure);
 	baselines_list_done(&list);
 	return r < 0 ? cli_fail(&failure, EXIT_FAILED) : EXIT_DONE;
 }

@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/confined.h"
+#include "base/system.h"
 #include "cli/cli.h"
 #include "cli/store_input.h"
 #include "cmd/cmd.h"
@@ -71,21 +72,20 @@ static bool has_store(const struct stores *stores, const char *path)
 /* Takes over @path. */
 static int add_store(struct stores *stores, char *path, struct failure *failure)
 {
-	struct confined_folder folder = {path, LISTING_NONE};
-	int r = path ? array_reserve(stores->folders, stores->capacity, stores->n, 1) : -ENOMEM;
+	_cleanup_free_ char *owned = path;
+	struct confined_folder folder = {path};
+	int r;
 
-	if (r == 0 && has_store(stores, path)) {
-		free(path);
+	if (!path || array_reserve(stores->folders, stores->capacity, stores->n, 1) < 0)
+		return store_fail(-ENOMEM, path ? path : "", failure);
+	if (has_store(stores, path))
 		return 0;
-	}
-	r = r < 0 ? r : listing_read(path, store_is_segment, &folder.files);
-	if (r == 0)
-		stores->folders[stores->n++] = folder;
-	else
-		store_fail(r, path ? path : "", failure);
+	r = listing_read(path, store_is_segment, &folder.files);
 	if (r < 0)
-		free(path);
-	return r;
+		return store_fail(r, path, failure);
+	stores->folders[stores->n++] = folder;
+	owned = NULL;
+	return 0;
 }
 
 static int find_stores(const struct confine_files *files, struct stores *stores,
@@ -93,12 +93,19 @@ static int find_stores(const struct confine_files *files, struct stores *stores,
 {
 	int r = files->store ? add_store(stores, strdup(files->store), failure) : 0;
 
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < CONFINED_LISTS; i++)
-		for (size_t k = 0; k < files->inputs[i].n && r == 0; k++)
-			if (store_input_is(files->inputs[i].paths[k]))
-				r = add_store(stores, store_input_folder(files->inputs[i].paths[k]),
-					      failure);
-	return r;
+		for (size_t k = 0; k < files->inputs[i].n; k++) {
+			const char *path = files->inputs[i].paths[k];
+
+			if (!store_input_is(path))
+				continue;
+			r = add_store(stores, store_input_folder(path), failure);
+			if (r < 0)
+				return r;
+		}
+	return 0;
 }
 
 static int run_confined(const struct confine_files *files, const struct stores *stores,
