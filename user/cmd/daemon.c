@@ -163,7 +163,9 @@ static int make_links(struct daemon *daemon)
 {
 	int r = daemon_link_make(daemon->windows);
 
-	return r < 0 ? r : daemon_link_make(daemon->reports);
+	if (r < 0)
+		return r;
+	return daemon_link_make(daemon->reports);
 }
 
 static void close_link(int fds[static 2])
@@ -321,12 +323,14 @@ static int start_all(struct daemon *daemon)
 {
 	int r = make_links(daemon);
 
+	if (r < 0)
+		return r;
 	board_set(&daemon->board->window_ns, daemon->options.window_ns);
 	board_set(&daemon->board->started_ns, monotonic_ns());
-	for (int role = 0; role < N_ROLES && r == 0; role++)
+	for (int role = 0; role < N_ROLES; role++)
 		if (is_wanted(daemon, role))
 			start_child(daemon, role);
-	return r;
+	return 0;
 }
 
 /* Takes the place of the settings at hand. */
@@ -342,21 +346,28 @@ static void replace_settings(struct daemon *daemon, const struct daemon_options 
 	daemon->listener = *listener;
 }
 
+static int read_settings(const struct daemon *daemon, struct daemon_options *options,
+			 struct listener *listener, struct failure *failure)
+{
+	int r = daemon_options_read(daemon->argc, daemon->argv, options, failure);
+
+	if (r < 0)
+		return r;
+	r = listener_open(&options->listen, &daemon->listener, listener, failure);
+	if (r < 0)
+		daemon_options_done(options);
+	return r;
+}
+
 /* The options are read again; wrong ones change nothing. */
 static int reload(struct daemon *daemon)
 {
 	struct daemon_options options;
 	struct listener listener;
 	struct failure failure = {};
-	int r = daemon_options_read(daemon->argc, daemon->argv, &options, &failure);
 
 	daemon->reloads = false;
-	if (r >= 0) {
-		r = listener_open(&options.listen, &daemon->listener, &listener, &failure);
-		if (r < 0)
-			daemon_options_done(&options);
-	}
-	if (r < 0) {
+	if (read_settings(daemon, &options, &listener, &failure) < 0) {
 		daemon_log(LOG_LEVEL_ERROR, "%s: the settings stay as they are",
 			   *failure.what ? failure.what : "out of memory");
 		return 0;
@@ -395,22 +406,32 @@ static void start_again(struct daemon *daemon)
 	}
 }
 
+/* Waits a little for whatever happens, and does what is due. */
+static int supervise_slice(struct daemon *daemon)
+{
+	struct pollfd fds[] = {{.fd = daemon->signals, .events = POLLIN},
+			       {.fd = daemon->reports[1], .events = POLLIN}};
+
+	poll(fds, 2, SLICE_MS);
+	take_signals(daemon);
+	take_reports(daemon);
+	reap(daemon);
+	if (daemon->reloads && !daemon->ends) {
+		int r = reload(daemon);
+
+		if (r < 0)
+			return r;
+	}
+	start_again(daemon);
+	return 0;
+}
+
 static int supervise(struct daemon *daemon)
 {
 	int r = start_all(daemon);
 
-	while (r == 0 && !daemon->ends) {
-		struct pollfd fds[] = {{.fd = daemon->signals, .events = POLLIN},
-				       {.fd = daemon->reports[1], .events = POLLIN}};
-
-		poll(fds, 2, SLICE_MS);
-		take_signals(daemon);
-		take_reports(daemon);
-		reap(daemon);
-		if (daemon->reloads && !daemon->ends)
-			r = reload(daemon);
-		start_again(daemon);
-	}
+	while (r == 0 && !daemon->ends)
+		r = supervise_slice(daemon);
 	notify_send("STOPPING=1");
 	end_children(daemon);
 	return r;
@@ -447,17 +468,25 @@ static void free_words(char **words)
 	free(words);
 }
 
-static int start_daemon(struct daemon *daemon, struct failure *failure)
+static int run_daemon(struct daemon *daemon, struct failure *failure)
 {
-	int r = listener_open(&daemon->options.listen, NULL, &daemon->listener, failure);
+	int r;
 
-	r = r < 0 ? r : daemon_board_new(&daemon->board, &daemon->board_fd);
-	if (r == 0)
-		daemon->counts = mmap(NULL, sizeof *daemon->counts, PROT_READ | PROT_WRITE,
-				      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	prctl(PR_SET_NAME, "bpfflame-daemon");
+	r = listener_open(&daemon->options.listen, NULL, &daemon->listener, failure);
+	if (r < 0)
+		return r;
+	r = daemon_board_new(&daemon->board, &daemon->board_fd);
+	if (r < 0)
+		return r;
+	daemon->counts = mmap(NULL, sizeof *daemon->counts, PROT_READ | PROT_WRITE,
+			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (daemon->counts == MAP_FAILED)
-		r = -errno;
-	return r < 0 ? r : catch_signals(daemon);
+		return -errno;
+	r = catch_signals(daemon);
+	if (r < 0)
+		return r;
+	return supervise(daemon);
 }
 
 static void daemon_done(struct daemon *daemon)
@@ -488,11 +517,8 @@ int cmd_daemon(int argc, char **argv, uint64_t started_ns)
 	int r = daemon.argv ? daemon_options_read(argc, daemon.argv, &daemon.options, &failure)
 			    : -ENOMEM;
 
-	if (r == 0) {
-		prctl(PR_SET_NAME, "bpfflame-daemon");
-		r = start_daemon(&daemon, &failure);
-		r = r < 0 ? r : supervise(&daemon);
-	}
+	if (r == 0)
+		r = run_daemon(&daemon, &failure);
 	daemon_done(&daemon);
 	if (r < 0 && !*failure.what)
 		failure_set(&failure, r, "cannot go on: %s", strerror(-r));

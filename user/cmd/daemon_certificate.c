@@ -68,10 +68,10 @@ static int read_file(struct pem_file *file, struct failure *failure)
 	if (r < 0)
 		return fail_file(file, r, failure);
 	r = check_file(file, fd, failure);
-	file->text = r < 0 ? NULL : malloc(MAX_BYTES + 1);
-	if (r == 0 && !file->text)
-		return -ENOMEM;
-	return r < 0 ? r : read_bytes(file, fd, failure);
+	if (r < 0)
+		return r;
+	file->text = malloc(MAX_BYTES + 1);
+	return file->text ? read_bytes(file, fd, failure) : -ENOMEM;
 }
 
 static void done_file(struct pem_file *file)
@@ -99,16 +99,26 @@ static int explain(int error, const char *certificate, const char *key, struct f
 	}
 }
 
+static int read_files(struct pem_file *certificate, struct pem_file *key, struct tls_identity **ret,
+		      struct failure *failure)
+{
+	int r = read_file(certificate, failure);
+
+	if (r < 0)
+		return r;
+	r = read_file(key, failure);
+	if (r < 0)
+		return r;
+	return explain(tls_identity_new(certificate->text, key->text, ret), certificate->path,
+		       key->path, failure);
+}
+
 int daemon_certificate_read(const char *certificate, const char *key, struct tls_identity **ret,
 			    struct failure *failure)
 {
 	struct pem_file files[] = {{"--tls-cert", certificate}, {"--tls-key", key, true}};
-	int r = read_file(&files[0], failure);
+	int r = read_files(&files[0], &files[1], ret, failure);
 
-	r = r < 0 ? r : read_file(&files[1], failure);
-	if (r == 0)
-		r = explain(tls_identity_new(files[0].text, files[1].text, ret), certificate, key,
-			    failure);
 	done_file(&files[0]);
 	done_file(&files[1]);
 	return r;

@@ -55,12 +55,17 @@ int daemon_link_send_window(int fd, const void *bytes, size_t n)
 {
 	_cleanup_close_ int memory = memfd_create("window", MFD_CLOEXEC);
 	uint64_t size = n;
-	int r = memory < 0 ? -errno : write_all(memory, bytes, n);
+	int r;
 
-	return r < 0 ? r : child_send(fd, &size, sizeof size, &memory, 1);
+	if (memory < 0)
+		return -errno;
+	r = write_all(memory, bytes, n);
+	if (r < 0)
+		return r;
+	return child_send(fd, &size, sizeof size, &memory, 1);
 }
 
-static int read_window(int fd, uint8_t *bytes, size_t n)
+static int read_all(int fd, uint8_t *bytes, size_t n)
 {
 	size_t done = 0;
 
@@ -77,28 +82,39 @@ static int read_window(int fd, uint8_t *bytes, size_t n)
 	return 0;
 }
 
+static int read_window(const int *fds, size_t n_fds, uint64_t n, uint8_t **ret)
+{
+	uint8_t *bytes;
+	int r;
+
+	if (n_fds != 1 || n > LEDGER_MAX_BYTES)
+		return -EPROTO;
+	bytes = malloc(n + 1);
+	if (!bytes)
+		return -ENOMEM;
+	r = read_all(fds[0], bytes, n);
+	if (r < 0)
+		free(bytes);
+	else
+		*ret = bytes;
+	return r;
+}
+
 int daemon_link_take_window(int fd, uint8_t **ret, size_t *ret_n)
 {
 	int fds[CHILD_MAX_FDS], r;
-	uint8_t *bytes;
 	uint64_t size;
 	size_t n_fds = 0;
 
 	r = child_receive(fd, &size, sizeof size, 0, fds, &n_fds);
 	if (r == -ENODATA)
 		return 0;
-	if (r == 0 && (n_fds != 1 || size > LEDGER_MAX_BYTES))
-		r = -EPROTO;
-	bytes = r < 0 ? NULL : malloc(size + 1);
 	if (r == 0)
-		r = bytes ? read_window(fds[0], bytes, size) : -ENOMEM;
+		r = read_window(fds, n_fds, size, ret);
 	for (size_t i = 0; i < n_fds; i++)
 		close(fds[i]);
-	if (r < 0) {
-		free(bytes);
+	if (r < 0)
 		return r;
-	}
-	*ret = bytes;
 	*ret_n = size;
 	return 1;
 }

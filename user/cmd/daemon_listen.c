@@ -215,18 +215,28 @@ static int prepare(const struct listen_options *options, struct listener *listen
 	struct http_guard *guard = &listener->guard;
 	int r = parse_address(options->address, listener, failure);
 
-	r = r < 0 ? r : check_reach(options, listener, failure);
-	if (r == 0 && options->token_file)
+	if (r < 0)
+		return r;
+	r = check_reach(options, listener, failure);
+	if (r < 0)
+		return r;
+	if (options->token_file) {
 		r = read_token(options->token_file, listener, failure);
-	if (r == 0 && options->tls_certificate)
+		if (r < 0)
+			return r;
+	}
+	if (options->tls_certificate) {
 		r = daemon_certificate_read(options->tls_certificate, options->tls_key,
 					    &listener->identity, failure);
+		if (r < 0)
+			return r;
+	}
 	guard->any_address = is_any(&guard->address);
 	guard->by_proxy = options->behind_proxy;
 	memcpy(guard->hosts, options->hosts, sizeof guard->hosts);
 	guard->n_hosts = options->n_hosts;
 	listener->address = strdup(options->address);
-	return r < 0 ? r : listener->address ? 0 : -ENOMEM;
+	return listener->address ? 0 : -ENOMEM;
 }
 
 /* Removes the file of a socket at which nobody listens any more. */
@@ -310,26 +320,35 @@ static bool is_same_place(const struct listener *before, const struct listen_opt
 	return before && before->fd >= 0 && strcmp(before->address, options->address) == 0;
 }
 
+static int open_listener(const struct listen_options *options, const struct listener *before,
+			 struct listener *listener, struct failure *failure)
+{
+	int one = 1, r = prepare(options, listener, failure);
+
+	if (r < 0)
+		return r;
+	if (is_same_place(before, options)) {
+		listener->fd = fcntl(before->fd, F_DUPFD_CLOEXEC, 0);
+		r = listener->fd < 0 ? -errno : 0;
+	} else {
+		r = open_socket(options, listener, failure);
+	}
+	if (r < 0)
+		return r;
+	/* Handshakes go back and forth. Connections inherit it. */
+	setsockopt(listener->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+	describe(listener);
+	return 0;
+}
+
 int listener_open(const struct listen_options *options, const struct listener *before,
 		  struct listener *ret, struct failure *failure)
 {
 	struct listener listener = LISTENER_NONE;
-	int one = 1, r = check_together(options, failure);
+	int r = check_together(options, failure);
 
-	if (r == 0 && options->address) {
-		r = prepare(options, &listener, failure);
-		if (r == 0 && is_same_place(before, options)) {
-			listener.fd = fcntl(before->fd, F_DUPFD_CLOEXEC, 0);
-			r = listener.fd < 0 ? -errno : 0;
-		} else if (r == 0) {
-			r = open_socket(options, &listener, failure);
-		}
-		/* Handshakes go back and forth. Connections inherit it. */
-		if (r == 0)
-			setsockopt(listener.fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-		if (r == 0)
-			describe(&listener);
-	}
+	if (r == 0 && options->address)
+		r = open_listener(options, before, &listener, failure);
 	if (r < 0)
 		listener_done(&listener, false);
 	else

@@ -47,13 +47,13 @@ static int take_level(struct store_limits *keep, const char *value)
 static int take_age(struct store_limits *keep, const char *value)
 {
 	uint64_t age;
-	int r = islower((unsigned char)value[strlen(value) - 1])
-			? parse_time(value, NSEC_PER_SEC, &age)
-			: -EINVAL;
 
-	for (int i = 0; i < N_STORE_LEVELS && r == 0; i++)
+	if (!islower((unsigned char)value[strlen(value) - 1]) ||
+	    parse_time(value, NSEC_PER_SEC, &age) < 0)
+		return -EINVAL;
+	for (int i = 0; i < N_STORE_LEVELS; i++)
 		keep->age_ns[i] = age;
-	return r;
+	return 0;
 }
 
 /* `1G`. A number alone is refused: it counts sets with --every, and as bytes would remove all. */
@@ -223,22 +223,22 @@ static int take_line(char *line, char **ret)
 static int read_lines(char *text, struct daemon_options *options)
 {
 	char *rest = text, *line;
-	int r = 0;
 
-	while (r == 0 && (line = strsep(&rest, "\n"))) {
+	while ((line = strsep(&rest, "\n"))) {
 		char *word;
+		int r = take_line(line, &word);
 
-		r = take_line(line, &word);
-		if (r == 0 && word) {
-			if (options->n_words == MAX_LINES)
-				r = -E2BIG;
-			else
-				options->words[options->n_words++] = word;
-			if (r < 0)
-				free(word);
+		if (r < 0)
+			return r;
+		if (!word)
+			continue;
+		if (options->n_words == MAX_LINES) {
+			free(word);
+			return -E2BIG;
 		}
+		options->words[options->n_words++] = word;
 	}
-	return r;
+	return 0;
 }
 
 /* Whether somebody who could not become us anyway can write to it. */
@@ -279,26 +279,39 @@ static int check_config(int fd, const char *path, struct failure *failure)
 	return failure_fix(failure, -EPERM, "chown root %s; chmod go-w %s", path, path);
 }
 
+static int take_config(int fd, const char *path, struct daemon_options *options,
+		       struct failure *failure)
+{
+	_cleanup_free_ char *text = malloc(MAX_CONFIG + 2);
+	ssize_t n;
+	int r;
+
+	if (!text)
+		return -ENOMEM;
+	r = check_config(fd, path, failure);
+	if (r < 0)
+		return r;
+	n = read_text(fd, text, MAX_CONFIG + 1);
+	if (n < 0)
+		return n;
+	if (n > MAX_CONFIG)
+		return -EFBIG;
+	text[n] = '\0';
+	return read_lines(text, options);
+}
+
 static int read_config(const char *path, bool must_be, struct daemon_options *options,
 		       struct failure *failure)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	_cleanup_free_ char *text = malloc(MAX_CONFIG + 2);
-	ssize_t n = fd < 0 ? -errno : text ? 0 : -ENOMEM;
+	int r;
 
-	if (n == -ENOENT && !must_be)
+	if (fd < 0 && errno == ENOENT && !must_be)
 		return 0;
-	n = n < 0 ? n : check_config(fd, path, failure);
-	n = n < 0 ? n : read_text(fd, text, MAX_CONFIG + 1);
-	if (n > MAX_CONFIG)
-		n = -EFBIG;
-	if (n >= 0) {
-		text[n] = '\0';
-		n = read_lines(text, options);
-	}
-	if (n < 0 && !failure->what[0])
-		failure_set(failure, n, "cannot read %s: %s", path, strerror(-n));
-	return n < 0 ? n : 0;
+	r = fd < 0 ? -errno : take_config(fd, path, options, failure);
+	if (r < 0 && !failure->what[0])
+		failure_set(failure, r, "cannot read %s: %s", path, strerror(-r));
+	return r;
 }
 
 /* The words of the file, without those of the command line. */
@@ -326,14 +339,42 @@ static int parse_words(int argc, char **argv, struct daemon_options *options,
 	struct option_table table = {rows, sizeof rows / sizeof *rows, options};
 	int rest, r = option_tables_parse(&table, 1, "daemon", argc, argv, &rest, failure);
 
-	return r == 0 && rest < argc
-		       ? failure_set(failure, -EINVAL, "'%s' is no option", argv[rest])
-		       : r;
+	if (r != 0)
+		return r;
+	if (rest < argc)
+		return failure_set(failure, -EINVAL, "'%s' is no option", argv[rest]);
+	return 0;
+}
+
+/* Reads the words first to learn which file, then again: the command line overrides it. */
+static int parse_all(int argc, char **argv, struct daemon_options *options, struct failure *failure)
+{
+	const struct daemon_options defaults = *options;
+	const char *asked, *path;
+	int r = parse_words(argc, argv, options, failure);
+
+	if (r != 0)
+		return r;
+	if (options->help) {
+		print_help(stdout);
+		return 1;
+	}
+	asked = options->config;
+	path = asked ? asked : DAEMON_CONFIG;
+	*options = defaults;
+	options->words[options->n_words++] = strdup("daemon");
+	r = read_config(path, asked != NULL, options, failure);
+	if (r < 0)
+		return r;
+	r = parse_config(path, options, failure);
+	if (r < 0)
+		return r;
+	return parse_words(argc, argv, options, failure);
 }
 
 int daemon_options_read(int argc, char **argv, struct daemon_options *ret, struct failure *failure)
 {
-	const struct daemon_options defaults = {
+	struct daemon_options options = {
 		.store = STORE_DEFAULT,
 		.frequency = DEFAULT_FREQUENCY,
 		.cpu_budget = DEFAULT_CPU_BUDGET,
@@ -343,27 +384,13 @@ int daemon_options_read(int argc, char **argv, struct daemon_options *ret, struc
 		.keep = STORE_LIMITS_DEFAULT,
 		.words = calloc(MAX_LINES + 2, sizeof(char *)),
 	};
-	struct daemon_options options = defaults;
-	int r = options.words ? 0 : -ENOMEM;
+	int r = options.words ? parse_all(argc, argv, &options, failure) : -ENOMEM;
 
-	/* First to learn which file, then again: the command line overrides it. */
-	r = r < 0 ? r : parse_words(argc, argv, &options, failure);
-	if (r == 0 && options.help)
-		print_help(stdout);
-	if (r == 0 && !options.help) {
-		const char *path = options.config;
-
-		options = defaults;
-		options.words[options.n_words++] = strdup("daemon");
-		r = read_config(path ? path : DAEMON_CONFIG, path != NULL, &options, failure);
-		r = r < 0 ? r : parse_config(path ? path : DAEMON_CONFIG, &options, failure);
-		r = r < 0 ? r : parse_words(argc, argv, &options, failure);
-	}
 	if (r < 0)
 		daemon_options_done(&options);
 	else
 		*ret = options;
-	return r < 0 ? r : r > 0 || options.help;
+	return r;
 }
 
 void daemon_options_done(struct daemon_options *options)

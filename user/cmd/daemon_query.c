@@ -137,31 +137,57 @@ static bool has_name(const struct http_query *query, const char *name)
 	return false;
 }
 
+struct query_word {
+	const char *name, *value; /* no name: no word */
+};
+
+static int add_words(struct query_words *words, const struct query_word *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		int r = list[i].name ? add_word(words, list[i].name, list[i].value) : 0;
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* Adds what counts more than the parameters, or what they leave out. */
+static int add_rest(struct query_words *words, const struct query_request *request,
+		    const struct http_query *query)
+{
+	char from[MOMENT_SIZE], to[MOMENT_SIZE];
+	bool has_format = request->kind < QUERY_PROFILE || has_name(query, "format");
+	bool has_search = request->kind != QUERY_FUNCTIONS || has_name(query, "q");
+	const struct query_word rest[] = {
+		{request->to ? "from" : NULL, moment_utc(request->from, from)},
+		{request->to ? "to" : NULL, moment_utc(request->to, to)},
+		{has_format ? NULL : "--json"},
+		{has_search ? NULL : "search", ""},
+		{kind_words[request->kind]},
+	};
+
+	return add_words(words, rest, sizeof rest / sizeof *rest);
+}
+
 static int make_words(const struct query_request *request, const char *store,
 		      struct query_words *words, struct failure *failure)
 {
+	const struct query_word first[] = {{"query"}, {"-q"}, {"store", store}};
 	struct http_query query;
-	char from[MOMENT_SIZE], to[MOMENT_SIZE];
 	int r = http_query_parse((struct http_text){request->text, request->n}, &query);
 
 	if (r < 0)
 		return failure_set(failure, -EINVAL, "the parameters make no sense");
-	r = add_word(words, "query", NULL);
-	r = r < 0 ? r : add_word(words, "-q", NULL);
-	r = r < 0 ? r : add_word(words, "store", store);
-	for (size_t i = 0; i < query.n && r == 0; i++)
+	r = add_words(words, first, sizeof first / sizeof *first);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < query.n; i++) {
 		r = add_parameter(words, request->kind, &query.pairs[i], failure);
-	if (r == 0 && request->to) {
-		r = add_word(words, "from", moment_utc(request->from, from));
-		r = r < 0 ? r : add_word(words, "to", moment_utc(request->to, to));
+		if (r < 0)
+			return r;
 	}
-	if (r == 0 && request->kind >= QUERY_PROFILE && !has_name(&query, "format"))
-		r = add_word(words, "--json", NULL);
-	if (r == 0 && request->kind == QUERY_FUNCTIONS && !has_name(&query, "q"))
-		r = add_word(words, "search", "");
-	if (r == 0 && kind_words[request->kind])
-		r = add_word(words, kind_words[request->kind], NULL);
-	return r;
+	return add_rest(words, request, &query);
 }
 
 /* The confined process */
@@ -194,39 +220,59 @@ static int answer_packed(enum query_kind kind, struct query_words *words, struct
 	return r;
 }
 
+static int answer_words(const struct query_request *request, struct query_words *words,
+			const char *store, struct failure *failure)
+{
+	int r = make_words(request, store, words, failure);
+
+	if (r < 0)
+		return r;
+	if (request->is_gzip)
+		return answer_packed(request->kind, words, failure);
+	return query_answer(request->kind, words->n, words->words, stdout, failure);
+}
+
 static int answer_request(const struct query_work *work, const struct query_request *request,
 			  struct failure *failure)
 {
 	struct query_words words = {};
-	int r = request->kind <= QUERY_LIST && request->n <= sizeof request->text
-			? make_words(request, work->store, &words, failure)
-			: -EINVAL;
+	int r;
 
-	if (r == 0 && request->is_gzip)
-		r = answer_packed(request->kind, &words, failure);
-	else if (r == 0)
-		r = query_answer(request->kind, words.n, words.words, stdout, failure);
+	if (request->kind > QUERY_LIST || request->n > sizeof request->text)
+		return -EINVAL;
+	r = answer_words(request, &words, work->store, failure);
 	words_done(&words);
-	if (r == 0 && (fflush(stdout) != 0 || ferror(stdout)))
-		r = failure_set(failure, -EFBIG, "the answer is too large");
-	return r;
+	if (r < 0)
+		return r;
+	if (fflush(stdout) != 0 || ferror(stdout))
+		return failure_set(failure, -EFBIG, "the answer is too large");
+	return 0;
+}
+
+static int take_request(const struct query_work *work, struct failure *failure)
+{
+	_cleanup_free_ struct query_request *request = calloc(1, sizeof *request);
+	int fds[CHILD_MAX_FDS], r;
+	size_t n_fds = 0;
+
+	if (!request)
+		return -ENOMEM;
+	r = child_receive(work->connection, request, sizeof *request, 0, fds, &n_fds);
+	for (size_t i = 0; i < n_fds; i++)
+		close(fds[i]);
+	if (r < 0)
+		return r;
+	return answer_request(work, request, failure);
 }
 
 /* Returns its exit code; says what is wrong to whoever asked. */
 static int work_confined(void *data)
 {
 	const struct query_work *work = data;
-	struct query_request *request = calloc(1, sizeof *request);
 	struct query_result result = {};
 	struct failure failure = {};
-	int fds[CHILD_MAX_FDS], r = request ? 0 : -ENOMEM;
-	size_t n_fds = 0;
+	int r = take_request(work, &failure);
 
-	r = r < 0 ? r : child_receive(work->connection, request, sizeof *request, 0, fds, &n_fds);
-	for (size_t i = 0; i < n_fds; i++)
-		close(fds[i]);
-	r = r < 0 ? r : answer_request(work, request, &failure);
-	free(request);
 	if (r == 0)
 		return EXIT_DONE;
 	result.code = r == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
@@ -239,35 +285,42 @@ static int work_confined(void *data)
 
 /* Its parent */
 
-static int limit(int resource, uint64_t value)
-{
-	const struct rlimit limit = {value, value};
-
-	return setrlimit(resource, &limit) < 0 ? -errno : 0;
-}
-
 static int set_limits(void)
 {
-	int r = limit(RLIMIT_AS, MEMORY_BYTES);
+	static const struct {
+		int resource;
+		rlim_t most;
+	} limits[] = {
+		{RLIMIT_AS, MEMORY_BYTES},
+		{RLIMIT_FSIZE, ANSWER_BYTES},
+		{RLIMIT_CPU, CPU_SECONDS},
+	};
 
-	r = r < 0 ? r : limit(RLIMIT_FSIZE, ANSWER_BYTES);
 	setpriority(PRIO_PROCESS, 0, NICE);
-	return r < 0 ? r : limit(RLIMIT_CPU, CPU_SECONDS);
+	for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+		const struct rlimit limit = {limits[i].most, limits[i].most};
+
+		if (setrlimit(limits[i].resource, &limit) < 0)
+			return -errno;
+	}
+	return 0;
 }
 
 /* Standard output becomes memory; it and the connection are what the confined process keeps. */
 static int prepare(const struct query_place *place, int connection)
 {
-	int memory = memfd_create("answer", MFD_CLOEXEC), r = memory < 0 ? -errno : 0;
+	_cleanup_close_ int memory = memfd_create("answer", MFD_CLOEXEC);
+	int r;
 
+	if (memory < 0 || dup2(memory, STDOUT_FILENO) < 0 || fcntl(connection, F_SETFD, 0) < 0)
+		return -errno;
 	listener_done(place->listener, false);
 	daemon_board_free(place->board);
 	munmap(place->counts, sizeof *place->counts);
-	if (r == 0 && (dup2(memory, STDOUT_FILENO) < 0 || fcntl(connection, F_SETFD, 0) < 0))
-		r = -errno;
-	closep(&memory);
-	r = r < 0 ? r : set_limits();
-	return r < 0 || !place->account ? r : account_become(place->account);
+	r = set_limits();
+	if (r < 0)
+		return r;
+	return place->account ? account_become(place->account) : 0;
 }
 
 static int run_query(const struct query_place *place, int connection)
@@ -278,8 +331,12 @@ static int run_query(const struct query_place *place, int connection)
 	struct query_work work = {place->store, connection};
 	int number = 0, r = prepare(place, connection);
 
-	r = r < 0 ? r : listing_read(place->store, store_is_segment, &folder.files);
-	r = r < 0 ? r : confined_run(&confined, work_confined, &work, &number);
+	if (r < 0)
+		return r;
+	r = listing_read(place->store, store_is_segment, &folder.files);
+	if (r < 0)
+		return r;
+	r = confined_run(&confined, work_confined, &work, &number);
 	listing_done(&folder.files);
 	return r;
 }

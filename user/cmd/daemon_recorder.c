@@ -254,6 +254,33 @@ static void follow_recorder(struct naming_report *naming, pid_t recorder_pid)
 		raise(SIGNAL_ORPHANED);
 }
 
+static int fill_ledger(const struct who *who, const struct profile *profile, struct ledger *ledger)
+{
+	_cleanup_free_ struct ledger_who *list = NULL;
+	size_t n;
+	int r = ledger_init(ledger);
+
+	if (r < 0)
+		return r;
+	r = who_list(who, &list, &n);
+	if (r < 0)
+		return r;
+	return ledger_add_profile(ledger, profile, list, n);
+}
+
+static int encode_window(const struct who *who, const struct collect_window *window,
+			 const struct store_window *stamped, struct ledger_bytes *ret)
+{
+	struct ledger_marks marks = LEDGER_MARKS_NONE;
+	struct ledger ledger;
+	int r = fill_ledger(who, window->profile, &ledger);
+
+	if (r == 0)
+		r = ledger_encode(&ledger, stamped, &marks, ret);
+	ledger_done(&ledger);
+	return r;
+}
+
 static int name_and_send(struct daemon_recorder *recorder, struct collect_window *window,
 			 const struct store_window *stamped, struct names_later *later)
 {
@@ -263,23 +290,18 @@ static int name_and_send(struct daemon_recorder *recorder, struct collect_window
 		.cache = recorder->cache,
 		.later = later,
 	};
-	struct ledger_marks marks = LEDGER_MARKS_NONE;
 	struct symbol_stats symbols = {};
 	struct failure failure = {};
-	struct ledger_who *who = NULL;
-	struct ledger ledger = {};
-	struct ledger_bytes encoded = {};
-	size_t n_who = 0;
+	struct ledger_bytes encoded;
 	int r = window_name(window, &origin, &symbols, &failure);
 
-	r = r < 0 ? r : who_list(&recorder->who, &who, &n_who);
-	r = r < 0 ? r : ledger_init(&ledger);
-	r = r < 0 ? r : ledger_add_profile(&ledger, window->profile, who, n_who);
-	r = r < 0 ? r : ledger_encode(&ledger, stamped, &marks, &encoded);
-	r = r < 0 ? r : daemon_link_send_window(recorder->windows, encoded.bytes, encoded.n);
+	if (r < 0)
+		return r;
+	r = encode_window(&recorder->who, window, stamped, &encoded);
+	if (r < 0)
+		return r;
+	r = daemon_link_send_window(recorder->windows, encoded.bytes, encoded.n);
 	free(encoded.bytes);
-	free(who);
-	ledger_done(&ledger);
 	return r;
 }
 
@@ -451,17 +473,22 @@ static void open_grid(struct daemon_recorder *recorder)
 
 static int run(struct daemon_recorder *recorder, struct failure *failure)
 {
-	int r = 0;
+	while (!is_asked_to_end(recorder)) {
+		int r;
 
-	while (r >= 0 && !is_asked_to_end(recorder)) {
 		wait_for_something(recorder);
 		r = collect_step(recorder->collector, failure);
+		if (r < 0)
+			return r;
 		end_as_asked(recorder);
 		who_step(&recorder->who);
-		if (r >= 0 && poll_namer(recorder, WNOHANG))
-			r = hand_over(recorder, failure);
+		if (!poll_namer(recorder, WNOHANG))
+			continue;
+		r = hand_over(recorder, failure);
+		if (r < 0)
+			return r;
 	}
-	return r < 0 ? r : collect_stop(recorder->collector, failure);
+	return collect_stop(recorder->collector, failure);
 }
 
 /* The windows that are over and not sent yet. */
@@ -518,25 +545,22 @@ static int start(struct daemon_recorder *recorder, struct failure *failure)
 	recorder->record.symbolize.no_inline = options->no_inline;
 	recorder->record.view.stacks.unfold.no_inline = options->no_inline;
 	r = collect_open(collect, &recorder->collector, failure);
-	if (r == 0 && !options->no_sandbox)
+	if (r < 0)
+		return r;
+	if (!options->no_sandbox)
 		broker_start();
 	reader_prepare(collect->reader);
 	kernel_names_keep();
 	mallopt(M_MMAP_THRESHOLD, 64 << 10);
-	r = r < 0 ? r : collect_start(recorder->collector, 0, failure);
-	if (r == 0) {
-		recorder->budget.most = collect_may_poll(recorder->collector) ? EFFORT_LOOKS
-									      : EFFORT_HALF_RATE;
-		spare(recorder);
-	}
-	if (r == 0)
-		open_grid(recorder);
-	if (r == 0 && !options->no_sandbox) {
-		r = sandbox_restrict(FOR_RECORDING);
-		if (r < 0)
-			failure_set(failure, r, "cannot give up rights: %s", strerror(-r));
-	}
-	return r;
+	r = collect_start(recorder->collector, 0, failure);
+	if (r < 0)
+		return r;
+	recorder->budget.most =
+		collect_may_poll(recorder->collector) ? EFFORT_LOOKS : EFFORT_HALF_RATE;
+	spare(recorder);
+	open_grid(recorder);
+	r = options->no_sandbox ? 0 : sandbox_restrict(FOR_RECORDING);
+	return r < 0 ? failure_set(failure, r, "cannot give up rights: %s", strerror(-r)) : 0;
 }
 
 static size_t cache_bytes(const struct daemon_options *options)
@@ -551,16 +575,39 @@ static int prepare(struct daemon_recorder *recorder)
 	sigset_t signals;
 	void *shared = mmap(NULL, sizeof *recorder->naming, PROT_READ | PROT_WRITE,
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	int r = shared == MAP_FAILED ? -ENOMEM : 0;
+	int r;
 
+	if (shared == MAP_FAILED)
+		return -ENOMEM;
 	recorder->naming = shared;
-	r = r < 0 ? r : names_cache_new(cache_bytes(recorder->options), &recorder->cache);
-	r = r < 0 ? r : who_init(&recorder->who);
+	r = names_cache_new(cache_bytes(recorder->options), &recorder->cache);
+	if (r < 0)
+		return r;
+	r = who_init(&recorder->who);
+	if (r < 0)
+		return r;
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGTERM);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	recorder->signals = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-	return r < 0 ? r : recorder->signals < 0 ? -errno : 0;
+	return recorder->signals < 0 ? -errno : 0;
+}
+
+static int record(struct daemon_recorder *recorder, struct failure *failure)
+{
+	int r = prepare(recorder);
+
+	if (r < 0)
+		return r;
+	r = start(recorder, failure);
+	if (r < 0)
+		return r;
+	report(recorder, REPORT_RECORDING);
+	r = run(recorder, failure);
+	if (r < 0)
+		return r;
+	reader_stop(&recorder->reader);
+	return send_rest(recorder, failure);
 }
 
 int daemon_record(const struct daemon_options *options, int windows, int reports,
@@ -579,14 +626,9 @@ int daemon_record(const struct daemon_options *options, int windows, int reports
 			   .look_ns = DAEMON_BUDGET_WINDOWS * options->window_ns},
 	};
 	struct failure failure = {};
-	int r = prepare(&recorder);
+	int r = record(&recorder, &failure);
 
-	r = r < 0 ? r : start(&recorder, &failure);
-	if (r == 0)
-		report(&recorder, REPORT_RECORDING);
-	r = r < 0 ? r : run(&recorder, &failure);
 	reader_stop(&recorder.reader);
-	r = r < 0 ? r : send_rest(&recorder, &failure);
 	broker_stop();
 	kernel_names_done();
 	collect_free(recorder.collector);

@@ -87,32 +87,37 @@ static int answer_health(struct http_service *service, struct serve_exchange *ex
 			   is_healthy ? HTTP_STATUS_OK : HTTP_STATUS_SERVICE_UNAVAILABLE, text);
 }
 
-/* Packs the body; an error leaves it as it is. */
-static int pack(struct serve_answer *answer)
+static bool write_packed(const struct serve_answer *answer, FILE *stream)
 {
 	struct gzip *gzip;
+
+	if (gzip_new(stream, GZIP_LEVEL, &gzip) < 0)
+		return false;
+	gzip_write(gzip, answer->bytes, answer->n);
+	gzip_finish(gzip);
+	gzip_free(gzip);
+	return !ferror(stream);
+}
+
+/* Packs the body; an error leaves it as it is. */
+static void pack(struct serve_answer *answer)
+{
 	char *packed = NULL;
 	size_t n;
 	FILE *stream = open_memstream(&packed, &n);
-	int r = stream ? gzip_new(stream, GZIP_LEVEL, &gzip) : -ENOMEM;
+	bool is_packed;
 
-	if (r == 0) {
-		gzip_write(gzip, answer->bytes, answer->n);
-		gzip_finish(gzip);
-		gzip_free(gzip);
-		r = ferror(stream) ? -ENOMEM : 0;
-	}
-	if (stream && fclose(stream) != 0)
-		r = -ENOMEM;
-	if (r < 0) {
+	if (!stream)
+		return;
+	is_packed = write_packed(answer, stream);
+	if (fclose(stream) != 0 || !is_packed) {
 		free(packed);
-		return r;
+		return;
 	}
 	free(answer->bytes);
 	answer->bytes = packed;
 	answer->n = n;
 	answer->is_gzip = true;
-	return 0;
 }
 
 static int answer_metrics(struct http_service *service, struct serve_exchange *exchange)
@@ -127,7 +132,7 @@ static int answer_metrics(struct http_service *service, struct serve_exchange *e
 	r = daemon_metrics(service->board, server_counts(service->server), &answer->bytes,
 			   &answer->n);
 	if (r == 0 && http_accepts_gzip(exchange->request))
-		pack(answer); /* plain where that fails */
+		pack(answer);
 	return r;
 }
 
@@ -462,7 +467,9 @@ static int ask_range(struct keeper *keeper, unsigned int seconds)
 	if (!seconds || seconds > MAX_SECONDS || !board_get(&board->runs[BOARD_RECORD]))
 		return -EINVAL;
 	r = daemon_board_ask(board, monotonic_ns(), seconds, &tick);
-	return r < 0 ? r : tick > INT32_MAX ? -ERANGE : (int)tick;
+	if (r < 0)
+		return r;
+	return tick > INT32_MAX ? -ERANGE : (int)tick;
 }
 
 static void take_up_queries(struct keeper *keeper)
@@ -522,27 +529,38 @@ static int keep(struct keeper *keeper, struct http_service *service)
 	return EXIT_FAILED;
 }
 
+static int prepare(const struct server_setup *setup, const struct daemon_board **ret_view,
+		   struct account *account)
+{
+	const char *user = setup->options->user;
+	int r = daemon_board_view(setup->board_fd, ret_view);
+
+	if (r < 0)
+		return r;
+	r = user ? account_find(user, -1, account) : 0;
+	if (r < 0)
+		return r;
+	r = sandbox_restrict(FOR_KEEPING);
+	if (r < 0)
+		return r;
+	/* The confined process keeps what exec would not close. */
+	return fcntl(setup->listener->fd, F_SETFD, 0) < 0 ? -errno : 0;
+}
+
 int daemon_serve(const struct server_setup *setup)
 {
+	struct account account = {};
 	struct keeper keeper = {.setup = setup,
 				.cost_before = board_get(&setup->board->cpu_ns[BOARD_SERVE]),
 				.place = {.store = setup->options->store,
 					  .listener = setup->listener,
 					  .board = setup->board,
-					  .counts = setup->counts}};
-	struct account account = {};
+					  .counts = setup->counts,
+					  .account = setup->options->user ? &account : NULL}};
 	struct http_service service = {.setup = setup};
 	const struct daemon_report ready = {.kind = REPORT_SERVING};
-	int r = daemon_board_view(setup->board_fd, &service.board);
+	int r = prepare(setup, &service.board, &account);
 
-	if (r == 0 && setup->options->user) {
-		r = account_find(setup->options->user, -1, &account);
-		keeper.place.account = &account;
-	}
-	r = r < 0 ? r : sandbox_restrict(FOR_KEEPING);
-	/* The confined process keeps what exec would not close. */
-	if (r == 0 && fcntl(setup->listener->fd, F_SETFD, 0) < 0)
-		r = -errno;
 	if (r < 0) {
 		daemon_log(LOG_LEVEL_ERROR, "cannot answer requests: %s", strerror(-r));
 		return EXIT_FAILED;

@@ -112,8 +112,12 @@ static int append(struct who *who, const struct who_entry *entry)
 	uint32_t before = find_latest(who, entry->pid);
 	int r = array_reserve(who->entries, who->capacity, who->n, 1);
 
-	r = r < 0 ? r : table_reserve(&who->by_pid, 1);
-	r = r < 0 ? r : table_add(&who->index, hash_of(entry->pid, entry->start), who->n);
+	if (r < 0)
+		return r;
+	r = table_reserve(&who->by_pid, 1);
+	if (r < 0)
+		return r;
+	r = table_add(&who->index, hash_of(entry->pid, entry->start), who->n);
 	if (r < 0)
 		return r;
 	if (before != TABLE_NONE)
@@ -198,22 +202,36 @@ int who_list(const struct who *who, struct ledger_who **ret, size_t *ret_n)
 }
 
 /* Texts of those that are forgotten go, too. */
+static int copy_recent(const struct who *from, struct who *to)
+{
+	int r = strings_init(&to->strings);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < from->n; i++) {
+		struct who_entry entry = from->entries[i];
+
+		if (entry.window + KEPT_WINDOWS <= to->window)
+			continue;
+		r = strings_add(&to->strings, strings_get(&from->strings, entry.exe), &entry.exe);
+		if (r < 0)
+			return r;
+		r = strings_add(&to->strings, strings_get(&from->strings, entry.cgroup),
+				&entry.cgroup);
+		if (r < 0)
+			return r;
+		r = append(to, &entry);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
 int who_next(struct who *who)
 {
 	struct who next = {.window = who->window + 1};
-	int r = strings_init(&next.strings);
+	int r = copy_recent(who, &next);
 
-	for (size_t i = 0; i < who->n && r == 0; i++) {
-		struct who_entry entry = who->entries[i];
-
-		if (entry.window + KEPT_WINDOWS <= next.window)
-			continue;
-		r = strings_add(&next.strings, strings_get(&who->strings, entry.exe), &entry.exe);
-		r = r < 0 ? r
-			  : strings_add(&next.strings, strings_get(&who->strings, entry.cgroup),
-					&entry.cgroup);
-		r = r < 0 ? r : append(&next, &entry);
-	}
 	if (r < 0) {
 		who_done(&next);
 		return r;

@@ -150,17 +150,36 @@ static void note_window(struct daemon_board *board, const struct store_writer *w
 	board_set(&board->written_at, monotonic_ns());
 }
 
+static int write_ledger(struct store_writer *writer, struct daemon_board *board,
+			struct ledger *ledger, const struct store_window *window)
+{
+	/* Counters go on whether it can be written or not. */
+	int r = daemon_board_count(board, ledger);
+
+	if (r < 0)
+		return r;
+	return store_writer_add(writer, ledger, window);
+}
+
+static int read_ledger(const uint8_t *bytes, size_t n, struct ledger *ledger,
+		       struct store_window *ret)
+{
+	int r = ledger_init(ledger);
+
+	if (r < 0)
+		return r;
+	return ledger_decode(ledger, bytes, n, LEDGER_LAYOUT, ret);
+}
+
 static int write_window(struct store_writer *writer, struct daemon_board *board,
 			const uint8_t *bytes, size_t n)
 {
 	struct store_window window = {};
 	struct ledger ledger;
-	int r = ledger_init(&ledger);
+	int r = read_ledger(bytes, n, &ledger, &window);
 
-	r = r < 0 ? r : ledger_decode(&ledger, bytes, n, LEDGER_LAYOUT, &window);
-	/* Counters go on whether it can be written or not. */
-	r = r < 0 ? r : daemon_board_count(board, &ledger);
-	r = r < 0 ? r : store_writer_add(writer, &ledger, &window);
+	if (r == 0)
+		r = write_ledger(writer, board, &ledger, &window);
 	note_window(board, writer, &window, r);
 	ledger_done(&ledger);
 	return r;
@@ -226,13 +245,11 @@ int daemon_write(const struct daemon_options *options, int windows, int reports,
 						    options->memory_budget / DICTIONARY_SHARE};
 	struct store_writer *writer;
 	struct failure failure = {};
-	int r;
 
 	/* Large arrays go back to the kernel when they are freed. */
 	mallopt(M_MMAP_THRESHOLD, 64 << 10);
-	r = give_up_rights(options, &failure);
-	r = r < 0 ? r : store_writer_open(&store, &writer, &failure);
-	if (r < 0) {
+	if (give_up_rights(options, &failure) < 0 ||
+	    store_writer_open(&store, &writer, &failure) < 0) {
 		daemon_log(LOG_LEVEL_ERROR, "%s%s%s%s", failure.what, *failure.fix ? " (" : "",
 			   failure.fix, *failure.fix ? ")" : "");
 		return EXIT_FAILED;
