@@ -272,11 +272,20 @@ static int parse_words(int argc, char **words, struct command_options *ret, stru
 	files.n_bases = ret->n_bases;
 	files.kind = ret->kind;
 	r = check_options(ret, failure);
-	r = r < 0 ? r : check_gate(ret, failure);
-	r = r < 0 || ret->no_files ? r : diff_files_find(&files, &ret->files, failure);
-	for (int side = 0; side < N_SIDES && r == 0; side++)
+	if (r < 0)
+		return r;
+	r = check_gate(ret, failure);
+	if (r < 0 || ret->no_files)
+		return r;
+	r = diff_files_find(&files, &ret->files, failure);
+	if (r < 0)
+		return r;
+	for (int side = 0; side < N_SIDES; side++) {
 		r = inputs_check(ret->files.sides[side].paths, ret->files.sides[side].n, failure);
-	return r;
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 static int parse(int argc, char **argv, struct command_options *ret, struct failure *failure)
@@ -309,12 +318,13 @@ static int parse(int argc, char **argv, struct command_options *ret, struct fail
 static int add_file(struct output_files *files, const char *path, enum output_format format,
 		    struct failure *failure)
 {
-	char *copy = files->n < MAX_OUTPUTS ? strdup(path) : NULL;
+	char *copy;
 
+	if (files->n == MAX_OUTPUTS)
+		return failure_set(failure, -EINVAL, "too many files to write");
+	copy = strdup(path);
 	if (!copy)
-		return files->n < MAX_OUTPUTS
-			       ? -ENOMEM
-			       : failure_set(failure, -EINVAL, "too many files to write");
+		return -ENOMEM;
 	files->files[files->n++] = (struct output_file){.path = copy, .format = format};
 	return 0;
 }
@@ -324,6 +334,14 @@ static int plan(const struct command_options *options, struct output_files *file
 {
 	const enum output_format defaults[] = {options->json ? FORMAT_JSON : FORMAT_TEXT,
 					       FORMAT_NONE};
+	const struct {
+		const char *path; /* NULL: not wanted */
+		enum output_format format;
+	} more[] = {
+		{options->json && options->outputs.n_paths ? "-" : NULL, FORMAT_JSON},
+		{options->markdown, FORMAT_MARKDOWN},
+		{options->junit, FORMAT_JUNIT},
+	};
 	bool to_stdout = !(options->markdown && strcmp(options->markdown, "-") == 0) &&
 			 !(options->junit && strcmp(options->junit, "-") == 0);
 	int r = 0;
@@ -331,19 +349,31 @@ static int plan(const struct command_options *options, struct output_files *file
 	/* Without -o, standard output is for whichever was requested. */
 	if (options->outputs.n_paths || options->json || to_stdout)
 		r = outputs_plan(&options->outputs, NULL, defaults, files, failure);
-	if (r == 0 && options->json && options->outputs.n_paths)
-		r = add_file(files, "-", FORMAT_JSON, failure);
-	if (r == 0 && options->markdown)
-		r = add_file(files, options->markdown, FORMAT_MARKDOWN, failure);
-	if (r == 0 && options->junit)
-		r = add_file(files, options->junit, FORMAT_JUNIT, failure);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
+		r = more[i].path ? add_file(files, more[i].path, more[i].format, failure) : 0;
+		if (r < 0)
+			return r;
+	}
 	for (size_t i = 0; i < files->n; i++)
-		if (r == 0 && files->files[i].format == FORMAT_JUNIT && !has_gate(options))
-			r = failure_set(failure, -EINVAL,
-					"%s is about a gate, and there is none: add --fail-over "
-					"PERCENT or --rules FILE",
-					files->files[i].path);
-	return r < 0 ? r : outputs_check_distinct(files, failure);
+		if (files->files[i].format == FORMAT_JUNIT && !has_gate(options))
+			return failure_set(failure, -EINVAL,
+					   "%s is about a gate, and there is none: add --fail-over "
+					   "PERCENT or --rules FILE",
+					   files->files[i].path);
+	return outputs_check_distinct(files, failure);
+}
+
+/* Returns 1 if help was requested. */
+static int parse_and_plan(int argc, char **argv, struct command_options *options,
+			  struct output_files *files, struct failure *failure)
+{
+	int r = parse(argc, argv, options, failure);
+
+	if (r != 0)
+		return r;
+	return plan(options, files, failure);
 }
 
 /* Names of the sides */
@@ -374,13 +404,17 @@ static int read_rules(struct command_options *options, struct gate_rules *rules,
 		      struct failure *failure)
 {
 	FILE *stream;
-	int r = 0;
+	int r;
 
-	for (int by = 0; by < N_GATE_BY && r == 0; by++)
-		if (options->fail_over >= 0 && options->by[by])
-			r = gate_rules_add(rules, by, options->weights, options->fail_over);
-	if (r < 0 || !options->rules)
-		return r;
+	for (int by = 0; by < N_GATE_BY; by++) {
+		if (options->fail_over < 0 || !options->by[by])
+			continue;
+		r = gate_rules_add(rules, by, options->weights, options->fail_over);
+		if (r < 0)
+			return r;
+	}
+	if (!options->rules)
+		return 0;
 	r = confined_open(options->rules);
 	if (r < 0)
 		return failure_set(failure, r, "cannot read %s: %s", options->rules, strerror(-r));
@@ -451,10 +485,14 @@ static int make_comparison(struct comparison *comparison, struct failure *failur
 					     .wants_sums = has_gate(options)};
 	int r = read_rules(options, &comparison->rules, failure);
 
-	r = r < 0 ? r : diff_sides_read(&options->files, &wanted, &comparison->sides, failure);
-	if (r == 0 && has_gate(options) && stacks_is_unsampled(&comparison->sides.plain))
-		r = refuse_gate(&comparison->sides.plain, failure);
-	r = r < 0 ? r : judge_runs(comparison);
+	if (r < 0)
+		return r;
+	r = diff_sides_read(&options->files, &wanted, &comparison->sides, failure);
+	if (r < 0)
+		return r;
+	if (has_gate(options) && stacks_is_unsampled(&comparison->sides.plain))
+		return refuse_gate(&comparison->sides.plain, failure);
+	r = judge_runs(comparison);
 	if (r < 0)
 		return r;
 	for (int side = 0; side < N_SIDES; side++)
@@ -570,17 +608,16 @@ static int compare(void *data)
 	struct diff_job *job = data;
 	struct comparison *comparison = calloc(1, sizeof *comparison);
 	struct failure failure = {};
-	int r = comparison ? 0 : -ENOMEM, code = EXIT_FAILED;
+	int code;
 
-	if (r < 0)
-		return cli_fail(&failure, code);
+	if (!comparison)
+		return cli_fail(&failure, EXIT_FAILED);
 	comparison->options = job->options;
-	r = make_comparison(comparison, &failure);
-	r = r < 0 ? r : output_files_write(&job->files, write_format, comparison, &failure);
-	if (r == 0)
-		code = judge(comparison, &failure);
+	if (make_comparison(comparison, &failure) < 0 ||
+	    output_files_write(&job->files, write_format, comparison, &failure) < 0)
+		code = cli_fail(&failure, EXIT_FAILED);
 	else
-		cli_fail(&failure, code);
+		code = judge(comparison, &failure);
 	comparison_done(comparison);
 	free(comparison);
 	return cli_flush(code);
@@ -604,11 +641,10 @@ static int run_diff(int argc, char **argv, struct command_options *options)
 	struct diff_job job = {.options = options};
 	struct output_files *files = &job.files;
 	struct failure failure = {};
-	int code, r = parse(argc, argv, options, &failure);
+	int code, r = parse_and_plan(argc, argv, options, files, &failure);
 
 	if (r > 0)
 		return EXIT_DONE;
-	r = r < 0 ? r : plan(options, files, &failure);
 	if (r < 0)
 		code = cli_fail(&failure, r == -EINVAL ? EXIT_USAGE : EXIT_FAILED);
 	else if (options->no_files)
@@ -655,9 +691,9 @@ static int write_answer(const struct command_options *options, struct comparison
 							       : FORMAT_TEXT;
 	int r = make_comparison(comparison, failure);
 
-	r = r < 0 ? r : write_format(comparison, format, stream);
-	comparison_done(comparison);
-	return r;
+	if (r < 0)
+		return r;
+	return write_format(comparison, format, stream);
 }
 
 int diff_answer(int argc, char **argv, FILE *stream, struct failure *failure)
@@ -669,6 +705,7 @@ int diff_answer(int argc, char **argv, FILE *stream, struct failure *failure)
 	if (r == 0) {
 		comparison->options = options;
 		r = write_answer(options, comparison, stream, failure);
+		comparison_done(comparison);
 	}
 	if (options)
 		diff_files_done(&options->files);

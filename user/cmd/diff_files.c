@@ -175,13 +175,14 @@ static bool is_folder(const char *path)
 static int add_all(char *const *paths, size_t n, struct run_files *files, bool *has_folder,
 		   struct failure *failure)
 {
-	int r = 0;
+	for (size_t i = 0; i < n; i++) {
+		int r = run_files_add(files, paths[i], failure);
 
-	for (size_t i = 0; i < n && r == 0; i++) {
+		if (r < 0)
+			return r;
 		*has_folder |= is_folder(paths[i]);
-		r = run_files_add(files, paths[i], failure);
 	}
-	return r;
+	return 0;
 }
 
 /* Decides which side each word belongs to. */
@@ -238,11 +239,16 @@ int diff_files_find(const struct diff_words *words, struct diff_files *ret, stru
 				     &folders[SIDE_BASE], failure)
 			   : add_all(words->arguments, n_base, &ret->sides[SIDE_BASE],
 				     &folders[SIDE_BASE], failure);
-	r = r < 0 ? r
-		  : add_all(words->arguments + n_base, words->n - n_base, &ret->sides[SIDE_NEW],
-			    &folders[SIDE_NEW], failure);
-	r = r < 0 ? r : choose_kinds(words, folders, names, ret, failure);
-	return r < 0 ? r : check_stdin(ret, failure);
+	if (r < 0)
+		return r;
+	r = add_all(words->arguments + n_base, words->n - n_base, &ret->sides[SIDE_NEW],
+		    &folders[SIDE_NEW], failure);
+	if (r < 0)
+		return r;
+	r = choose_kinds(words, folders, names, ret, failure);
+	if (r < 0)
+		return r;
+	return check_stdin(ret, failure);
 }
 
 void diff_files_done(struct diff_files *files)

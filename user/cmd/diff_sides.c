@@ -91,16 +91,27 @@ static int divide_by_length(struct sides_reader *reader, struct profile *profile
 	return 0;
 }
 
-static int add_sums(struct sides_reader *reader, struct profile *profile, enum stacks_side side)
+static int add_sums_of(struct sides_reader *reader, struct profile *profile, enum stacks_side side,
+		       struct stacks *run)
 {
 	struct stacks_options options = reader->options->stacks;
-	struct stacks run;
 	int r;
 
 	options.reverse = options.in_order = options.merge_modules = false;
-	r = stacks_init(&run, &options);
-	r = r < 0 ? r : stacks_add(&run, profile, SIDE_NEW);
-	r = r < 0 ? r : gate_sums_add(&reader->sides->sums, &run, side);
+	r = stacks_init(run, &options);
+	if (r < 0)
+		return r;
+	r = stacks_add(run, profile, SIDE_NEW);
+	if (r < 0)
+		return r;
+	return gate_sums_add(&reader->sides->sums, run, side);
+}
+
+static int add_sums(struct sides_reader *reader, struct profile *profile, enum stacks_side side)
+{
+	struct stacks run;
+	int r = add_sums_of(reader, profile, side, &run);
+
 	stacks_done(&run);
 	return r;
 }
@@ -113,29 +124,49 @@ static int compact(struct sides_reader *reader)
 	if (plain->n_entries < 2 * reader->n_compact + COMPACT_ENTRIES)
 		return 0;
 	r = stacks_compact(plain);
-	if (r == 0 && reader->sides->has_drawn && !reader->sides->drawn.options.in_order)
-		r = stacks_compact(&reader->sides->drawn);
+	if (r < 0)
+		return r;
 	reader->n_compact = plain->n_entries;
-	return r;
+	if (!reader->sides->has_drawn || reader->sides->drawn.options.in_order)
+		return 0;
+	return stacks_compact(&reader->sides->drawn);
+}
+
+static int add_profile(struct sides_reader *reader, struct profile *profile, const char *path,
+		       enum stacks_side side)
+{
+	struct diff_sides *sides = reader->sides;
+	int r = match_mode(reader, profile, path);
+
+	if (r < 0)
+		return r;
+	if (reader->options->stacks.per_second) {
+		r = divide_by_length(reader, profile, path);
+		if (r < 0)
+			return r;
+	}
+	if (reader->wants_sums) {
+		r = add_sums(reader, profile, side);
+		if (r < 0)
+			return r;
+	}
+	r = stacks_add(&sides->plain, profile, side);
+	if (r < 0)
+		return r;
+	return sides->has_drawn ? stacks_add(&sides->drawn, profile, side) : 0;
 }
 
 static int add_run(struct sides_reader *reader, struct profile *profile, const char *path,
 		   enum stacks_side side)
 {
-	struct diff_sides *sides = reader->sides;
-	int r = match_mode(reader, profile, path);
+	int r = add_profile(reader, profile, path, side);
 
-	if (r == 0 && reader->options->stacks.per_second)
-		r = divide_by_length(reader, profile, path);
-	if (r == 0 && reader->wants_sums)
-		r = add_sums(reader, profile, side);
-	r = r < 0 ? r : stacks_add(&sides->plain, profile, side);
-	if (r == 0 && sides->has_drawn)
-		r = stacks_add(&sides->drawn, profile, side);
 	if (r == -EOVERFLOW)
 		return failure_set(reader->failure, r,
 				   "%s: the values are too large to be added up", path);
-	return r < 0 ? r : compact(reader);
+	if (r < 0)
+		return r;
+	return compact(reader);
 }
 
 static int read_run(struct sides_reader *reader, char *path, enum stacks_side side)
@@ -172,7 +203,8 @@ static int read_single(struct sides_reader *reader, char *path)
 		failure_fix(reader->failure, r, "name BASE and NEW");
 	} else {
 		r = add_run(reader, input.base, path, SIDE_BASE);
-		r = r < 0 ? r : add_run(reader, input.profile, path, SIDE_NEW);
+		if (r == 0)
+			r = add_run(reader, input.profile, path, SIDE_NEW);
 	}
 	input_done(&input);
 	return r;
@@ -182,7 +214,6 @@ static int read_sides(struct sides_reader *reader, const struct diff_files *file
 {
 	/* The base comes first: its presence makes it a comparison. */
 	const enum stacks_side order[] = {SIDE_BASE, SIDE_NEW};
-	int r = 0;
 
 	if (files->is_single) {
 		if (files->sides[SIDE_NEW].n != 1)
@@ -192,17 +223,23 @@ static int read_sides(struct sides_reader *reader, const struct diff_files *file
 	for (int i = 0; i < N_SIDES; i++) {
 		const struct run_files *side = &files->sides[order[i]];
 
-		for (size_t k = 0; k < side->n && r == 0; k++)
-			r = read_run(reader, side->paths[k], order[i]);
+		for (size_t k = 0; k < side->n; k++) {
+			int r = read_run(reader, side->paths[k], order[i]);
+
+			if (r < 0)
+				return r;
+		}
 	}
-	return r;
+	return 0;
 }
 
 static int finish_stacks(struct stacks *stacks, enum stacks_scale scale)
 {
 	int r = commands_align(stacks);
 
-	return r < 0 ? r : stacks_finish(stacks, scale);
+	if (r < 0)
+		return r;
+	return stacks_finish(stacks, scale);
 }
 
 static int finish(struct sides_reader *reader)
@@ -211,8 +248,13 @@ static int finish(struct sides_reader *reader)
 	enum stacks_scale scale = reader->options->scale;
 	int r = finish_stacks(&sides->plain, scale);
 
-	if (r == 0 && sides->has_drawn)
+	if (r < 0)
+		return r;
+	if (sides->has_drawn) {
 		r = finish_stacks(&sides->drawn, scale);
+		if (r < 0)
+			return r;
+	}
 	/* An empty side gets the other one's kind. */
 	for (int side = 0; side < N_SIDES; side++) {
 		sides->plain.facts[side].mode = reader->mode;
@@ -220,7 +262,31 @@ static int finish(struct sides_reader *reader)
 			sides->drawn.facts[side].mode = reader->mode;
 	}
 	sides->sums.mode = reader->mode;
-	return r;
+	return 0;
+}
+
+static int read_all(struct sides_reader *reader, const struct diff_files *files)
+{
+	struct diff_sides *sides = reader->sides;
+	struct stacks_options plain = reader->options->stacks;
+	int r;
+
+	plain.reverse = plain.in_order = false;
+	r = stacks_init(&sides->plain, &plain);
+	if (r < 0)
+		return r;
+	if (sides->has_drawn) {
+		r = stacks_init(&sides->drawn, &reader->options->stacks);
+		if (r < 0)
+			return r;
+	}
+	r = gate_sums_init(&sides->sums);
+	if (r < 0)
+		return r;
+	r = read_sides(reader, files);
+	if (r < 0)
+		return r;
+	return finish(reader);
 }
 
 int diff_sides_read(const struct diff_files *files, const struct sides_options *options,
@@ -228,19 +294,15 @@ int diff_sides_read(const struct diff_files *files, const struct sides_options *
 {
 	struct diff_sides sides = {.has_drawn =
 					   options->stacks.reverse || options->stacks.in_order};
-	struct sides_reader reader = {.options = options, .sides = &sides, .failure = failure};
-	struct stacks_options plain = options->stacks;
-	int r;
+	struct sides_reader reader = {
+		.options = options,
+		.sides = &sides,
+		.wants_sums = options->wants_sums || files->sides[SIDE_BASE].n > 1 ||
+			      files->sides[SIDE_NEW].n > 1,
+		.failure = failure,
+	};
+	int r = read_all(&reader, files);
 
-	plain.reverse = plain.in_order = false;
-	reader.wants_sums = options->wants_sums || files->sides[SIDE_BASE].n > 1 ||
-			    files->sides[SIDE_NEW].n > 1;
-	r = stacks_init(&sides.plain, &plain);
-	if (r == 0 && sides.has_drawn)
-		r = stacks_init(&sides.drawn, &options->stacks);
-	r = r < 0 ? r : gate_sums_init(&sides.sums);
-	r = r < 0 ? r : read_sides(&reader, files);
-	r = r < 0 ? r : finish(&reader);
 	if (r < 0)
 		diff_sides_done(&sides);
 	else
