@@ -113,6 +113,19 @@ static void look_at_rights(struct findings *findings)
 }
 
 /* Loads and attaches everything, and lets it run for a moment: the only real proof. */
+static int try_recording(const struct collect_options *options, struct collector **ret,
+			 struct failure *failure)
+{
+	int r = collect_open(options, ret, failure);
+
+	if (r < 0)
+		return r;
+	r = collect_start(*ret, TRIAL_NS, failure);
+	if (r < 0)
+		return r;
+	return collect_stop(*ret, failure);
+}
+
 static bool try_mode(enum profile_mode mode, const char *what, struct findings *findings)
 {
 	const struct collect_options options = {
@@ -126,10 +139,8 @@ static bool try_mode(enum profile_mode mode, const char *what, struct findings *
 	};
 	struct collector *collector = NULL;
 	struct failure failure = {};
-	int r = collect_open(&options, &collector, &failure);
+	int r = try_recording(&options, &collector, &failure);
 
-	r = r < 0 ? r : collect_start(collector, TRIAL_NS, &failure);
-	r = r < 0 ? r : collect_stop(collector, &failure);
 	if (r < 0)
 		add_failure(findings, FINDING_NO, what, &failure);
 	else
@@ -156,10 +167,9 @@ static void look_at_events(struct findings *findings)
 	struct counter cycles;
 	struct failure failure = {};
 	bool is_private;
-	int r = counter_find("cycles", &cycles, &failure), fd;
+	int r, fd;
 
-	r = r < 0 ? r : counter_try(&cycles);
-	if (r == 0)
+	if (counter_find("cycles", &cycles, &failure) == 0 && counter_try(&cycles) == 0)
 		findings_add(findings, FINDING_OK, "PMU", "cycles can be counted");
 	else
 		set_fix(findings_add(findings, FINDING_WARN, "PMU",

@@ -81,8 +81,8 @@ static struct census count_named(struct examination *examination, const struct m
 		addresses[i] = entry->offset + i * step;
 	debug_place_init(&places, entry->name.path, real, &place);
 	r = strings_init(&strings);
-	r = r < 0 ? r
-		  : names_job_file(&examination->reader, &question, &place, wait_for_reader, NULL,
+	if (r == 0)
+		r = names_job_file(&examination->reader, &question, &place, wait_for_reader, NULL,
 				   &strings, &names);
 	census = r < 0 ? (struct census){.error = r} : take_census(&question, &names);
 	file_names_done(&names);
@@ -122,9 +122,10 @@ static int check_unwinding(struct examination *examination, const struct maps_en
 	struct table_result result = {};
 	int r = table_job_call(&examination->reader, &question, &result);
 
-	if (r == 0)
+	if (r == 0) {
 		add_runtime(examination, entry, &result);
-	r = r < 0 ? r : result.error;
+		r = result.error;
+	}
 	unwind_table_done(&result.table);
 	return r;
 }
@@ -154,15 +155,22 @@ static void add_file(struct examination *examination, const struct maps_entry *e
 			 entry->name.path);
 }
 
-static void examine(struct examination *examination, const struct maps_entry *entry)
+static int open_mapped(const struct examination *examination, const struct maps_entry *entry)
 {
 	_cleanup_close_ int place = foreign_find_mapped(examination->pid, entry->start, entry->end);
-	_cleanup_close_ int fd = place < 0 ? -1 : foreign_open_found(place);
-	int error = place < 0 ? place : fd;
+
+	if (place < 0)
+		return place;
+	return foreign_open_found(place);
+}
+
+static void examine(struct examination *examination, const struct maps_entry *entry)
+{
+	_cleanup_close_ int fd = open_mapped(examination, entry);
 
 	if (fd < 0) {
 		findings_add(examination->findings, FINDING_WARN, "file", "%s: can't be opened: %s",
-			     entry->name.path, strerror(-error));
+			     entry->name.path, strerror(-fd));
 		return;
 	}
 	add_file(examination, entry, count_named(examination, entry, fd),

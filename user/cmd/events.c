@@ -213,7 +213,8 @@ int cmd_events(int argc, char **argv, uint64_t started_ns)
 	if (r != 0)
 		return r > 0 ? EXIT_DONE : cli_fail(&failure, EXIT_USAGE);
 	r = make_list(&command, &list, &failure);
-	r = r < 0 ? r : print_list(&command, &list, &failure);
+	if (r == 0)
+		r = print_list(&command, &list, &failure);
 	event_list_done(&list);
 	return r < 0 ? cli_fail(&failure, EXIT_FAILED) : EXIT_DONE;
 }

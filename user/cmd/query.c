@@ -30,38 +30,57 @@ static int write_found(const struct query *query, const struct profile *profile,
 	return search_write(profile, stacks, &options, stream);
 }
 
-static int write_tables(const struct query *query, struct profile *profile, FILE *stream)
+static int write_report(const struct query *query, const struct stacks *stacks, FILE *stream)
 {
 	struct report_options report = query->report;
 	const char *no_colour = getenv("NO_COLOR");
 	bool is_terminal = isatty(STDOUT_FILENO);
-	struct stacks stacks = {};
 	struct winsize size;
-	int r = stacks_init(&stacks, &query->view.stacks);
 
 	report.colour = is_terminal && !(no_colour && *no_colour);
 	if (is_terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
 		report.columns = size.ws_col;
-	r = r < 0 ? r : stacks_add(&stacks, profile, SIDE_NEW);
-	r = r < 0 ? r : stacks_finish(&stacks, SCALE_ABSOLUTE);
-	if (r == 0 && query->search)
-		r = write_found(query, profile, &stacks, stream);
-	else if (r == 0)
-		r = query->json ? report_json(&stacks, &report, stream)
-				: report_text(&stacks, &report, stream);
+	return query->json ? report_json(stacks, &report, stream)
+			   : report_text(stacks, &report, stream);
+}
+
+static int write_stacks(const struct query *query, struct profile *profile, struct stacks *stacks,
+			FILE *stream)
+{
+	int r = stacks_init(stacks, &query->view.stacks);
+
+	if (r < 0)
+		return r;
+	r = stacks_add(stacks, profile, SIDE_NEW);
+	if (r < 0)
+		return r;
+	r = stacks_finish(stacks, SCALE_ABSOLUTE);
+	if (r < 0)
+		return r;
+	return query->search ? write_found(query, profile, stacks, stream)
+			     : write_report(query, stacks, stream);
+}
+
+static int write_tables(const struct query *query, struct profile *profile, FILE *stream)
+{
+	struct stacks stacks;
+	int r = write_stacks(query, profile, &stacks, stream);
+
 	stacks_done(&stacks);
 	return r;
 }
 
 static int read_ranges(struct query *query, struct input *input, struct failure *failure)
 {
-	char *name = query_range(query, query->from, query->to);
-	int r = name ? query_add_ranges(&name, &query->also) : -ENOMEM;
+	_cleanup_free_ char *name = query_range(query, query->from, query->to);
+	int r;
 
-	if (r == 0)
-		r = inputs_read(&name, 1, &query->view.stacks, query->quiet, input, failure);
-	free(name);
-	return r;
+	if (!name)
+		return -ENOMEM;
+	r = query_add_ranges(&name, &query->also);
+	if (r < 0)
+		return r;
+	return inputs_read(&name, 1, &query->view.stacks, query->quiet, input, failure);
 }
 
 /* Pictures, tables and folded lines name no processes, and do not depend on the rows' order. */
@@ -114,22 +133,35 @@ static int write_confined(void *data)
 				: cli_fail(&failure, r == -EINVAL ? EXIT_USAGE : EXIT_FAILED));
 }
 
+static int check_files(struct output_files *files, struct failure *failure)
+{
+	int r = files->n ? cli_write_as_caller(failure) : 0;
+
+	if (r < 0)
+		return r;
+	return output_files_check(files, failure);
+}
+
+static int run_planned(struct range_query *range, struct failure *failure)
+{
+	const struct confine_files confined = {.store = range->query->store,
+					       .outputs = &range->files};
+	int r = check_files(&range->files, failure);
+
+	if (r < 0)
+		return cli_fail(failure, r == -EINVAL ? EXIT_USAGE : EXIT_FAILED);
+	return cmd_confine(&confined, write_confined, range);
+}
+
 static int run_range(struct query *query, struct failure *failure)
 {
 	static const enum output_format defaults[] = {FORMAT_SVG, FORMAT_NONE};
 	struct range_query range = {.query = query};
-	const struct confine_files confined = {.store = query->store, .outputs = &range.files};
 	int code, r = 0;
 
 	if (query->outputs.n_paths || query->outputs.n_formats)
 		r = outputs_plan(&query->outputs, NULL, defaults, &range.files, failure);
-	code = r < 0 ? cli_fail(failure, EXIT_USAGE) : EXIT_DONE;
-	if (r == 0) {
-		r = range.files.n ? cli_write_as_caller(failure) : 0;
-		r = r < 0 ? r : output_files_check(&range.files, failure);
-		code = r < 0 ? cli_fail(failure, r == -EINVAL ? EXIT_USAGE : EXIT_FAILED)
-			     : cmd_confine(&confined, write_confined, &range);
-	}
+	code = r < 0 ? cli_fail(failure, EXIT_USAGE) : run_planned(&range, failure);
 	output_files_done(&range.files);
 	return code;
 }
@@ -145,25 +177,39 @@ static int find_moments(struct query *query, struct failure *failure)
 {
 	uint64_t now = realtime_ns(), base;
 	struct series_options *series = &query->series;
-	int r = moment_read(query->from, now, &series->from, failure);
+	const struct {
+		const char *text; /* NULL: not asked for */
+		uint64_t *ret;
+	} moments[] = {
+		{query->from, &series->from},
+		{query->to, &series->to},
+		{query->diff_from, &base},
+		{query->diff_to, &base},
+	};
 
 	series->to = now;
-	r = r < 0 || !query->to ? r : moment_read(query->to, now, &series->to, failure);
-	r = r < 0 || !query->diff_from ? r : moment_read(query->diff_from, now, &base, failure);
-	r = r < 0 || !query->diff_to ? r : moment_read(query->diff_to, now, &base, failure);
-	return r < 0 ? r : moment_check_range(series->from, series->to, failure);
+	for (size_t i = 0; i < sizeof moments / sizeof *moments; i++) {
+		const char *text = moments[i].text;
+		int r = text ? moment_read(text, now, moments[i].ret, failure) : 0;
+
+		if (r < 0)
+			return r;
+	}
+	return moment_check_range(series->from, series->to, failure);
 }
 
 static int print_series_of(struct query *query, FILE *stream, struct failure *failure)
 {
 	int r = find_moments(query, failure);
 
+	if (r < 0)
+		return r;
 	query->series.store = query->store;
 	query->series.format = format_of(query);
 	query->series.filter = query->filter;
 	query->series.function = query->view.stacks.select.include;
 	query->series.quiet = query->quiet;
-	return r < 0 ? r : store_series_print(&query->series, stream, failure);
+	return store_series_print(&query->series, stream, failure);
 }
 
 /* The confined process's work: returns its exit code. */
@@ -193,10 +239,11 @@ static int print_list_of(struct query *query, FILE *stream, struct failure *fail
 	struct list_range range = {.to = UINT64_MAX};
 	int r = find_moments(query, failure);
 
+	if (r < 0)
+		return r;
 	if (query->has_range)
 		range = (struct list_range){query->series.from, query->series.to};
-	return r < 0 ? r
-		     : store_list_print(query->store, &range, format_of(query), stream, failure);
+	return store_list_print(query->store, &range, format_of(query), stream, failure);
 }
 
 /* The same. */
@@ -216,7 +263,9 @@ static int make_cpu_profile(struct profile *profile)
 	struct profile_event *event = &profile->events[0];
 	int r = strings_add(&profile->strings, "cpu", &event->name);
 
-	r = r < 0 ? r : strings_add(&profile->strings, "nanoseconds", &event->unit);
+	if (r < 0)
+		return r;
+	r = strings_add(&profile->strings, "nanoseconds", &event->unit);
 	if (r < 0)
 		return r;
 	event->is_counted = true;
@@ -274,13 +323,37 @@ static int check_answer(const struct query *query, enum query_kind kind, struct 
 {
 	int r = check_range("", query->from, query->to, failure);
 
-	if (r == 0 && query->outputs.n_formats > 1)
-		r = failure_set(failure, -EINVAL, "format: one at a time");
-	if (r == 0 && kind == QUERY_DIFF && !query->diff_from)
-		r = failure_set(failure, -EINVAL, "diff-from: where the base begins");
-	return r == 0 && query->diff_from
-		       ? check_range("diff-", query->diff_from, query->diff_to, failure)
-		       : r;
+	if (r < 0)
+		return r;
+	if (query->outputs.n_formats > 1)
+		return failure_set(failure, -EINVAL, "format: one at a time");
+	if (kind == QUERY_DIFF && !query->diff_from)
+		return failure_set(failure, -EINVAL, "diff-from: where the base begins");
+	if (!query->diff_from)
+		return 0;
+	return check_range("diff-", query->diff_from, query->diff_to, failure);
+}
+
+static int answer(struct query *query, enum query_kind kind, FILE *stream, struct failure *failure)
+{
+	int r = check_answer(query, kind, failure);
+
+	if (r < 0)
+		return r;
+	if (kind == QUERY_CPU || kind == QUERY_WAITS)
+		store_filter_state(kind == QUERY_CPU ? "running" : "waiting",
+				   &query->filter.reasons);
+	store_input_filter(&query->filter);
+	query->series.quiet = true;
+	switch (kind) {
+	case QUERY_SERIES: r = print_series_of(query, stream, failure); break;
+	case QUERY_LIST: r = print_list_of(query, stream, failure); break;
+	case QUERY_WORSE: r = query_worse_answer(query, stream, failure); break;
+	case QUERY_DIFF: r = query_diff_answer(query, stream, failure); break;
+	default: r = write_answer(query, kind, stream, failure); break;
+	}
+	store_input_filter(NULL);
+	return r;
 }
 
 int query_answer(enum query_kind kind, int argc, char **argv, FILE *stream, struct failure *failure)
@@ -288,27 +361,10 @@ int query_answer(enum query_kind kind, int argc, char **argv, FILE *stream, stru
 	struct query query;
 	int r = query_options_parse(argc, argv, &query, failure);
 
-	r = r > 0 ? -EINVAL : r;
-	r = r < 0 ? r : check_answer(&query, kind, failure);
-	if (r < 0) {
-		query_options_done(&query);
-		return r;
-	}
-	if (kind == QUERY_CPU || kind == QUERY_WAITS)
-		store_filter_state(kind == QUERY_CPU ? "running" : "waiting",
-				   &query.filter.reasons);
-	store_input_filter(&query.filter);
-	query.series.quiet = true;
-	switch (kind) {
-	case QUERY_SERIES: r = print_series_of(&query, stream, failure); break;
-	case QUERY_LIST: r = print_list_of(&query, stream, failure); break;
-	case QUERY_WORSE: r = query_worse_answer(&query, stream, failure); break;
-	case QUERY_DIFF: r = query_diff_answer(&query, stream, failure); break;
-	default: r = write_answer(&query, kind, stream, failure); break;
-	}
-	store_input_filter(NULL);
+	if (r == 0)
+		r = answer(&query, kind, stream, failure);
 	query_options_done(&query);
-	return r;
+	return r > 0 ? -EINVAL : r;
 }
 
 int cmd_query(int argc, char **argv, uint64_t started_ns)
@@ -318,7 +374,8 @@ int cmd_query(int argc, char **argv, uint64_t started_ns)
 	int code, r = query_options_parse(argc, argv, &query, &failure);
 
 	store_input_filter(&query.filter);
-	r = r != 0 ? r : find_moments(&query, &failure);
+	if (r == 0)
+		r = find_moments(&query, &failure);
 	if (r != 0)
 		code = r > 0 ? EXIT_DONE : cli_fail(&failure, EXIT_USAGE);
 	else if (query.wants_list)

@@ -55,12 +55,21 @@ static int find_diff_end(const struct query *query, char text[static MOMENT_SIZE
 	uint64_t now = realtime_ns(), from, to = now, base;
 	int r = moment_read(query->from, now, &from, failure);
 
-	r = r < 0 || !query->to ? r : moment_read(query->to, now, &to, failure);
-	r = r < 0 ? r : moment_read(query->diff_from, now, &base, failure);
-	r = r < 0 ? r : moment_check_range(from, to, failure);
-	if (r == 0)
-		moment_utc(base + (to - from), text);
-	return r;
+	if (r < 0)
+		return r;
+	if (query->to) {
+		r = moment_read(query->to, now, &to, failure);
+		if (r < 0)
+			return r;
+	}
+	r = moment_read(query->diff_from, now, &base, failure);
+	if (r < 0)
+		return r;
+	r = moment_check_range(from, to, failure);
+	if (r < 0)
+		return r;
+	moment_utc(base + (to - from), text);
+	return 0;
 }
 
 static void add_word(struct diff_line *line, const char *word)
@@ -102,21 +111,23 @@ static void add_options(const struct query *query, struct diff_line *line)
 static int make_line(const struct query *query, struct diff_line *line, struct failure *failure)
 {
 	const char *end = query->diff_to;
-	int r = 0;
+	int r;
 
 	*line = (struct diff_line){};
 	if (!end) {
 		r = find_diff_end(query, line->end, failure);
+		if (r < 0)
+			return r;
 		end = line->end;
 	}
-	if (r < 0)
-		return r;
 	line->ranges[0] = query_range(query, query->diff_from, end);
 	line->ranges[1] = query_range(query, query->from, query->to);
 	if (!line->ranges[0] || !line->ranges[1])
 		return -ENOMEM;
 	r = query_add_ranges(&line->ranges[0], &query->diff_also);
-	r = r < 0 ? r : query_add_ranges(&line->ranges[1], &query->also);
+	if (r < 0)
+		return r;
+	r = query_add_ranges(&line->ranges[1], &query->also);
 	if (r < 0)
 		return r;
 	add_options(query, line);
@@ -141,7 +152,8 @@ int query_diff_answer(struct query *query, FILE *stream, struct failure *failure
 	struct diff_line line;
 	int r = make_line(query, &line, failure);
 
-	r = r < 0 ? r : diff_answer(line.n, line.words, stream, failure);
+	if (r == 0)
+		r = diff_answer(line.n, line.words, stream, failure);
 	diff_line_done(&line);
 	return r;
 }
@@ -170,16 +182,16 @@ static int count_days(void *context, const struct ledger *ledger, const struct s
 
 static int find_days(const struct query *query, struct worse *worse, struct failure *failure)
 {
-	uint64_t now = realtime_ns(), length;
+	uint64_t now = realtime_ns();
 	struct store_question question = {
 		.path = query->store, .is_series = true, .on_window = count_days, .context = worse};
 	struct store_answer answer;
-	int r = moment_parse(query->from, now, &worse->from);
 
 	worse->to = now;
-	r = r < 0 || !query->to ? r : moment_parse(query->to, now, &worse->to);
-	length = worse->to - worse->from;
-	if (r < 0 || worse->from >= worse->to || worse->from < DAYS * DAY_NS || length > DAY_NS)
+	if (moment_parse(query->from, now, &worse->from) < 0 ||
+	    (query->to && moment_parse(query->to, now, &worse->to) < 0) ||
+	    worse->from >= worse->to || worse->from < DAYS * DAY_NS ||
+	    worse->to - worse->from > DAY_NS)
 		return failure_set(failure, -EINVAL,
 				   "--worse is of a range of time, --from to --to, up to a day");
 	question.from = worse->from - DAYS * DAY_NS;
@@ -220,9 +232,11 @@ static int make_worse(const struct query *query, struct diff_line *line, struct 
 	if (r == -ENODATA)
 		return failure_set(failure, r,
 				   "nothing was recorded at that time of the seven days before");
+	if (r < 0)
+		return r;
 	line->ranges[0] =
 		query_range(query, moment_utc(worse.from, from), moment_utc(worse.to, to));
-	if (r < 0 || !line->ranges[0])
+	if (!line->ranges[0])
 		return -ENOMEM;
 	add_word(line, line->ranges[0]);
 	return 0;
@@ -233,7 +247,8 @@ int query_worse_answer(struct query *query, FILE *stream, struct failure *failur
 	struct diff_line line = {};
 	int r = make_worse(query, &line, failure);
 
-	r = r < 0 ? r : diff_answer(line.n, line.words, stream, failure);
+	if (r == 0)
+		r = diff_answer(line.n, line.words, stream, failure);
 	diff_line_done(&line);
 	return r;
 }

@@ -172,46 +172,43 @@ static void print_help(FILE *stream)
 	option_tables_print(&table, 1, stream);
 }
 
-static int exclude(bool both, const char *one, const char *other, struct failure *failure)
-{
-	return both ? failure_set(failure, -EINVAL, "%s and %s exclude each other", one, other) : 0;
-}
-
 static int check(const struct query *query, struct failure *failure)
 {
+	const struct series_options *series = &query->series;
 	bool tables = query->wants_series || query->wants_list || query->wants_worse;
 	bool outputs = query->outputs.n_paths || query->outputs.n_formats;
-	int r = exclude(query->wants_series + query->wants_list + query->wants_worse > 1,
-			"--series, --list", "--worse", failure);
+	bool shapes_series =
+		query->has_by || series->step_ns || series->with_empty || series->with_marks;
+	const struct {
+		bool applies;
+		const char *text;
+	} faults[] = {
+		{query->wants_series + query->wants_list + query->wants_worse > 1,
+		 "--series, --list and --worse exclude each other"},
+		{query->also.n && tables,
+		 "--also and --series, --list and --worse exclude each other"},
+		{query->json && query->csv, "--json and --csv exclude each other"},
+		{query->json && outputs && !query->diff_from,
+		 "--json and -o, -f exclude each other"},
+		{tables && query->diff_from,
+		 "--diff-from and --series, --list and --worse exclude each other"},
+		{tables && outputs, "-o, -f and --series, --list and --worse exclude each other"},
+		{query->search && (tables || outputs || query->diff_from),
+		 "--search and -o, -f, --series, --list, --worse and --diff-from exclude each "
+		 "other"},
+		{query->csv && !query->wants_series && !query->wants_list,
+		 "--csv is of --series and --list"},
+		{shapes_series && !query->wants_series,
+		 "--by, --step, --empty and --marks are of --series"},
+		{series->with_marks && query->csv, "--marks and --csv exclude each other"},
+		{(query->diff_to || query->diff_also.n) && !query->diff_from,
+		 "--diff-to and --diff-also want --diff-from"},
+	};
 
-	r = r < 0 ? r
-		  : exclude(query->also.n && tables, "--also", "--series, --list and --worse",
-			    failure);
-	r = r < 0 ? r : exclude(query->json && query->csv, "--json", "--csv", failure);
-	r = r < 0 ? r
-		  : exclude(query->json && outputs && !query->diff_from, "--json", "-o, -f",
-			    failure);
-	r = r < 0 ? r
-		  : exclude(tables && query->diff_from, "--diff-from",
-			    "--series, --list and --worse", failure);
-	r = r < 0 ? r
-		  : exclude(tables && outputs, "-o, -f", "--series, --list and --worse", failure);
-	r = r < 0 ? r
-		  : exclude(query->search && (tables || outputs || query->diff_from), "--search",
-			    "-o, -f, --series, --list, --worse and --diff-from", failure);
-	if (r == 0 && query->csv && !(query->wants_series || query->wants_list))
-		r = failure_set(failure, -EINVAL, "--csv is of --series and --list");
-	if (r == 0 &&
-	    (query->has_by || query->series.step_ns || query->series.with_empty ||
-	     query->series.with_marks) &&
-	    !query->wants_series)
-		r = failure_set(failure, -EINVAL,
-				"--by, --step, --empty and --marks are of --series");
-	r = r < 0 ? r
-		  : exclude(query->series.with_marks && query->csv, "--marks", "--csv", failure);
-	if (r == 0 && (query->diff_to || query->diff_also.n) && !query->diff_from)
-		r = failure_set(failure, -EINVAL, "--diff-to and --diff-also want --diff-from");
-	return r < 0 ? r : view_options_check(&query->view, failure);
+	for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+		if (faults[i].applies)
+			return failure_set(failure, -EINVAL, "%s", faults[i].text);
+	return view_options_check(&query->view, failure);
 }
 
 /* Formats have other names in comparisons, and are looked up while options are read. */

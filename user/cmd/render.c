@@ -83,7 +83,9 @@ static int parse(int argc, char **argv, struct render_options *ret, struct failu
 		return failure_fix(failure, -EINVAL, "add -o FILE.svg");
 	}
 	r = inputs_check(ret->inputs, ret->n_inputs, failure);
-	return r < 0 ? r : view_options_check(&ret->view, failure);
+	if (r < 0)
+		return r;
+	return view_options_check(&ret->view, failure);
 }
 
 /* A picture of nothing is written all the same: scripts go on, people wonder. */
@@ -108,12 +110,12 @@ static int write_all(struct render_options *options, struct output_files *files,
 
 	if (r < 0)
 		return r;
-	if (input.base)
+	if (input.base) {
 		r = failure_set(
 			failure, -EINVAL,
 			"%s has two columns of values: it is a comparison (see bpfflame diff)",
 			options->n_inputs ? options->inputs[0] : "the input");
-	if (r == 0) {
+	} else {
 		if (!input.profile->n_samples)
 			warn_of_nothing(options);
 		view.profile = input.profile;
@@ -139,29 +141,29 @@ static int render(void *data)
 	return cli_flush(r < 0 ? cli_fail(&failure, EXIT_FAILED) : EXIT_DONE);
 }
 
-int cmd_render(int argc, char **argv, uint64_t started_ns)
+static int run(struct render_job *job, struct failure *failure)
 {
 	static const enum output_format defaults[] = {FORMAT_SVG, FORMAT_NONE};
+	const struct render_options *options = &job->options;
+	const struct confine_files files = {.inputs = {{options->inputs, options->n_inputs}},
+					    .outputs = &job->files};
+
+	if (outputs_plan(&options->outputs, NULL, defaults, &job->files, failure) < 0)
+		return cli_fail(failure, EXIT_USAGE);
+	if (cli_write_as_caller(failure) < 0 || output_files_check(&job->files, failure) < 0)
+		return cli_fail(failure, EXIT_FAILED);
+	return cmd_confine(&files, render, job);
+}
+
+int cmd_render(int argc, char **argv, uint64_t started_ns)
+{
 	struct render_job job = {};
-	const struct render_options *options = &job.options;
-	struct output_files *files = &job.files;
 	struct failure failure = {};
-	int r = parse(argc, argv, &job.options, &failure);
+	int code, r = parse(argc, argv, &job.options, &failure);
 
 	if (r != 0)
 		return r > 0 ? EXIT_DONE : cli_fail(&failure, EXIT_USAGE);
-	r = outputs_plan(&options->outputs, NULL, defaults, files, &failure);
-	if (r < 0) {
-		output_files_done(files);
-		return cli_fail(&failure, EXIT_USAGE);
-	}
-	r = cli_write_as_caller(&failure);
-	r = r < 0 ? r : output_files_check(files, &failure);
-	r = r < 0 ? cli_fail(&failure, EXIT_FAILED)
-		  : cmd_confine(&(struct confine_files){.inputs = {{options->inputs,
-								    options->n_inputs}},
-							.outputs = files},
-				render, &job);
-	output_files_done(files);
-	return r;
+	code = run(&job, &failure);
+	output_files_done(&job.files);
+	return code;
 }

@@ -160,7 +160,9 @@ static int parse(int argc, char **argv, struct report_command *ret, struct failu
 	}
 	set_defaults(ret);
 	r = inputs_check(ret->inputs, ret->n_inputs, failure);
-	return r < 0 ? r : view_options_check(&ret->view, failure);
+	if (r < 0)
+		return r;
+	return view_options_check(&ret->view, failure);
 }
 
 static void look_at_terminal(struct report_command *command)
@@ -181,29 +183,41 @@ static bool has_threads(const struct profile *profile)
 	return false;
 }
 
-static int read_stacks(struct report_command *command, struct stacks *stacks,
-		       struct failure *failure)
+static int add_input(struct report_command *command, const struct input *input,
+		     struct stacks *stacks, struct failure *failure)
 {
 	struct stacks_options *options = &command->view.stacks;
-	struct input input;
-	int r = inputs_read(command->inputs, command->n_inputs, options, command->quiet, &input,
-			    failure);
+	int r;
 
-	if (r < 0)
-		return r;
-	if (input.base) {
+	if (input->base) {
 		failure_set(failure, -EINVAL, "%s has two columns of values: it is a comparison",
 			    command->n_inputs ? command->inputs[0] : "the input");
-		r = failure_fix(failure, -EINVAL, "use bpfflame diff");
+		return failure_fix(failure, -EINVAL, "use bpfflame diff");
 	}
 	/* Threads have a table; trees are by command, unless requested otherwise. */
 	if (!command->report.tree && !command->report.callers && !options->unfold.no_threads)
-		options->unfold.threads |= has_threads(input.profile);
+		options->unfold.threads |= has_threads(input->profile);
 	options->unfold.no_threads = !options->unfold.threads;
-	r = r < 0 ? r : stacks_init(stacks, options);
-	r = r < 0 ? r : stacks_add(stacks, input.profile, SIDE_NEW);
+	r = stacks_init(stacks, options);
+	if (r < 0)
+		return r;
+	return stacks_add(stacks, input->profile, SIDE_NEW);
+}
+
+static int read_stacks(struct report_command *command, struct stacks *stacks,
+		       struct failure *failure)
+{
+	struct input input;
+	int r = inputs_read(command->inputs, command->n_inputs, &command->view.stacks,
+			    command->quiet, &input, failure);
+
+	if (r < 0)
+		return r;
+	r = add_input(command, &input, stacks, failure);
 	input_done(&input);
-	return r < 0 ? r : stacks_finish(stacks, SCALE_ABSOLUTE);
+	if (r < 0)
+		return r;
+	return stacks_finish(stacks, SCALE_ABSOLUTE);
 }
 
 static int write_report(const struct report_command *command, const struct stacks *stacks)
@@ -220,7 +234,8 @@ static int report(void *data)
 	struct stacks stacks = {};
 	int r = read_stacks(command, &stacks, &failure);
 
-	r = r < 0 ? r : write_report(command, &stacks);
+	if (r == 0)
+		r = write_report(command, &stacks);
 	stacks_done(&stacks);
 	if (r < 0 && !failure.what[0] && r != -ENOMEM)
 		failure_set(&failure, r, "cannot report: %s", strerror(-r));

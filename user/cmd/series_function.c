@@ -12,7 +12,9 @@ int series_function_init(struct series_function *function, const char *expressio
 
 	*function = (struct series_function){};
 	r = matcher_init(&function->matcher, expression);
-	return r < 0 ? r : matcher_init(&function->marks, expression);
+	if (r < 0)
+		return r;
+	return matcher_init(&function->marks, expression);
 }
 
 void series_function_done(struct series_function *function)
@@ -31,7 +33,7 @@ static int test_string(struct series_function *function, const struct ledger *le
 int series_function_read(struct series_function *function, const struct ledger *ledger,
 			 bool is_first)
 {
-	int r = 0;
+	int r;
 
 	if (!function->matcher.is_set)
 		return 0;
@@ -39,10 +41,13 @@ int series_function_read(struct series_function *function, const struct ledger *
 		matcher_forget(&function->matcher);
 		function->n = 0;
 	}
-	if (ledger->n_nodes > function->n)
+	if (ledger->n_nodes > function->n) {
 		r = array_reserve(function->has, function->capacity, function->n,
 				  ledger->n_nodes - function->n);
-	for (size_t i = function->n; i < ledger->n_nodes && r >= 0; i++) {
+		if (r < 0)
+			return r;
+	}
+	for (size_t i = function->n; i < ledger->n_nodes; i++) {
 		const struct ledger_node *node = &ledger->nodes[i];
 		bool above = i > 0 && function->has[node->parent];
 
@@ -50,11 +55,12 @@ int series_function_read(struct series_function *function, const struct ledger *
 		r = i == 0 || above
 			    ? above
 			    : test_string(function, ledger, ledger->frames[node->frame].function);
+		if (r < 0)
+			return r;
 		function->has[i] = r > 0;
 	}
-	if (r >= 0)
-		function->n = ledger->n_nodes;
-	return r < 0 ? r : 0;
+	function->n = ledger->n_nodes;
+	return 0;
 }
 
 int series_function_test(struct series_function *function, const struct ledger *ledger,
@@ -66,9 +72,10 @@ int series_function_test(struct series_function *function, const struct ledger *
 	if (!function->matcher.is_set || function->has[row->node])
 		return 1;
 	r = test_string(function, ledger, ledger->processes[row->process].comm);
-	if (r == 0)
-		r = matcher_test(&function->marks, reason, off_reason_text(reason));
-	if (r == 0 && row->end != STACK_COMPLETE)
-		r = matcher_test(&function->marks, N_OFF_REASONS, mark_text(MARK_TRUNCATED));
-	return r;
+	if (r != 0)
+		return r;
+	r = matcher_test(&function->marks, reason, off_reason_text(reason));
+	if (r != 0 || row->end == STACK_COMPLETE)
+		return r;
+	return matcher_test(&function->marks, N_OFF_REASONS, mark_text(MARK_TRUNCATED));
 }

@@ -62,20 +62,22 @@ static int add_group(struct series *series, const char *name, uint32_t *ret)
 	uint32_t id;
 	int r = strings_add(&series->names, *name ? name : "(none)", &id);
 
-	while (r == 0 && series->n_groups <= id) {
+	if (r < 0)
+		return r;
+	while (series->n_groups <= id) {
 		size_t n = series->n_groups * series->n_steps;
 
 		r = array_reserve(series->cells, series->cells_capacity, n, series->n_steps);
-		r = r < 0 ? r
-			  : array_reserve(series->totals, series->totals_capacity, series->n_groups,
-					  1);
 		if (r < 0)
 			return r;
 		memset(series->cells + n, 0, series->n_steps * sizeof *series->cells);
-		series->totals[series->n_groups++] = (struct cell){};
+		r = array_add(series->totals, series->totals_capacity, series->n_groups,
+			      (struct cell){});
+		if (r < 0)
+			return r;
 	}
 	*ret = id;
-	return r;
+	return 0;
 }
 
 /* How a leaf without a stack is called. */
@@ -125,7 +127,7 @@ static int find_group(struct series *series, const struct ledger *ledger,
 		      const struct ledger_row *row, uint32_t *ret)
 {
 	uint32_t key = key_of(series, row);
-	int r = 0;
+	int r;
 
 	if (key >= series->n_known) {
 		size_t n = key + 1 - series->n_known;
@@ -136,10 +138,13 @@ static int find_group(struct series *series, const struct ledger *ledger,
 		memset(series->known + series->n_known, 0xff, n * sizeof *series->known);
 		series->n_known += n;
 	}
-	if (series->known[key] == UINT32_MAX)
+	if (series->known[key] == UINT32_MAX) {
 		r = name_group(series, ledger, row, &series->known[key]);
+		if (r < 0)
+			return r;
+	}
 	*ret = series->known[key];
-	return r;
+	return 0;
 }
 
 static void add_to(struct cell *cell, const struct ledger_row *row)
@@ -170,27 +175,31 @@ static int count_window(void *context, const struct ledger *ledger,
 	size_t step = middle > series->begin ? (middle - series->begin) / series->step_ns : 0;
 	int r = series_function_read(&series->function, ledger, is_first);
 
+	if (r < 0)
+		return r;
 	if (is_first)
 		series->n_known = 0;
 	if (step >= series->n_steps)
 		step = series->n_steps - 1;
 	note_facts(&series->facts[step], window);
-	for (size_t i = 0; i < ledger->n_rows && r >= 0; i++) {
+	for (size_t i = 0; i < ledger->n_rows; i++) {
 		const struct ledger_row *row = &ledger->rows[i];
 		uint32_t group;
 
 		if (!store_filter_wants((void *)&series->options->filter, ledger, row))
 			continue;
 		r = series_function_test(&series->function, ledger, row);
-		if (r <= 0)
+		if (r < 0)
+			return r;
+		if (r == 0)
 			continue;
 		r = find_group(series, ledger, row, &group);
 		if (r < 0)
-			break;
+			return r;
 		add_to(&series->cells[group * series->n_steps + step], row);
 		add_to(&series->totals[group], row);
 	}
-	return r < 0 ? r : 0;
+	return 0;
 }
 
 /* The heaviest groups, and the rest as one */
@@ -386,6 +395,30 @@ static void say_damage(const struct store_answer *answer)
 		store_input_say_nothing(answer);
 }
 
+static int print_answer(struct series *series, const struct store_question *question, FILE *stream,
+			struct failure *failure)
+{
+	const struct series_options *options = series->options;
+	struct store_answer answer;
+	int r;
+
+	series->facts = calloc(series->n_steps, sizeof *series->facts);
+	if (!series->facts)
+		return -ENOMEM;
+	r = strings_init(&series->names);
+	if (r < 0)
+		return r;
+	r = series_function_init(&series->function, options->function);
+	if (r < 0)
+		return r;
+	r = store_read(question, &answer, failure);
+	if (r < 0)
+		return r;
+	if (!options->quiet)
+		say_damage(&answer);
+	return put_series(series, stream);
+}
+
 int store_series_print(const struct series_options *options, FILE *stream, struct failure *failure)
 {
 	uint64_t length = options->to - options->from;
@@ -403,7 +436,6 @@ int store_series_print(const struct series_options *options, FILE *stream, struc
 		.on_window = count_window,
 		.context = &series,
 	};
-	struct store_answer answer;
 	int r;
 
 	series.begin = options->from - options->from % series.step_ns;
@@ -414,13 +446,7 @@ int store_series_print(const struct series_options *options, FILE *stream, struc
 	question.step_ns = series.step_ns;
 	/* Minutes do not fit into shorter steps. */
 	question.is_finest = question.is_series && series.step_ns < store_level_ns(LEVEL_MINUTE);
-	series.facts = calloc(series.n_steps, sizeof *series.facts);
-	r = series.facts ? strings_init(&series.names) : -ENOMEM;
-	r = r < 0 ? r : series_function_init(&series.function, options->function);
-	r = r < 0 ? r : store_read(&question, &answer, failure);
-	if (r == 0 && !options->quiet)
-		say_damage(&answer);
-	r = r < 0 ? r : put_series(&series, stream);
+	r = print_answer(&series, &question, stream, failure);
 	strings_done(&series.names);
 	series_function_done(&series.function);
 	free(series.facts);
@@ -530,26 +556,32 @@ static void list_gaps(const struct store_files *files, const struct list_range *
 	}
 }
 
-int store_list_print(const char *store, const struct list_range *range, enum series_format format,
-		     FILE *stream, struct failure *failure)
+static void list_files(const struct store_files *files, const struct list_range *range,
+		       enum series_format format, FILE *stream)
 {
-	struct store_files files;
-	int r = store_files_read(store, &files);
-
-	if (r == 0 && format == SERIES_CSV)
+	if (format == SERIES_CSV)
 		fputs("level,begin,end,windows,bytes,file\n", stream);
-	for (size_t i = 0; i < files.n && r == 0; i++) {
-		const struct store_file *file = &files.items[i];
+	for (size_t i = 0; i < files->n; i++) {
+		const struct store_file *file = &files->items[i];
 
 		/* A file whose first window is still open says nothing to a person. */
 		if ((file->n_blocks || file->rest || format != SERIES_TEXT) &&
 		    reaches(range, file->begin, file->end))
 			list_file(file, format, stream);
 	}
-	if (r == 0)
-		list_gaps(&files, range, format, stream);
-	else
+	list_gaps(files, range, format, stream);
+}
+
+int store_list_print(const char *store, const struct list_range *range, enum series_format format,
+		     FILE *stream, struct failure *failure)
+{
+	struct store_files files;
+	int r = store_files_read(store, &files);
+
+	if (r < 0)
 		store_fail(r, store, failure);
+	else
+		list_files(&files, range, format, stream);
 	if (files.n_unknown)
 		text_print(stderr, "bpfflame: %zu files of another version, the first is %s\n",
 			   files.n_unknown, files.unknown);
