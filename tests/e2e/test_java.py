@@ -205,7 +205,7 @@ def check_virtual(folded, truth, share=0.99):
 
 
 @pytest.mark.parametrize("java", JAVAS)
-@pytest.mark.parametrize("collector", ["-XX:+UseG1GC", "-XX:+UseParallelGC", "-XX:+UseSerialGC"])
+@pytest.mark.parametrize("collector", ["-XX:+UseG1GC", "-XX:+UseParallelGC", "-XX:+UseSerialGC", "-XX:+UseZGC"])
 @pytest.mark.parametrize("heat", ["cold", "hot", "quick"])
 def test_virtual_threads_have_their_whole_stacks(java, collector, heat, classes, tmp_path):
     """A pause moves frames to the heap; what runs on has a few of them on the stack: interpreted ones or,

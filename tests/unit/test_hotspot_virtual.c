@@ -148,6 +148,67 @@ static void frames_in_chunks_follow_those_on_the_stack(void **state)
 	assert_int_equal(end, BF_END_NONE);
 }
 
+/* Compiled code has anything in the frame pointer; the entry lies above its arguments. */
+static void the_entry_is_found_above_the_frame(void **state)
+{
+	static const uint32_t arguments[] = {0, 1, 8, 15};
+	struct bf_walk walk;
+	int end;
+
+	for (size_t i = 0; i < sizeof arguments / sizeof *arguments; i++) {
+		walk = make_virtual();
+		word(STACK + FRAME - 16, AT(CONTINUATION)); /* what is there leads nowhere */
+		for (uint32_t k = 0; k < 6 + arguments[i]; k++)
+			word(STACK + FRAME + 8 * k, AT(CHUNK + 8 * k));
+		word(ENTRY + 16, 0);
+		word(STACK + FRAME + 8 * arguments[i] + 16, AT(CONTINUATION));
+		word(STACK + FRAME + 8 * arguments[i] + 64, 0x777);
+		word(STACK + FRAME + 8 * arguments[i] + 72, CALLER);
+		assert_int_equal(run(&walk, &end), 3);
+		assert_int_equal(end, BF_END_NONE);
+		assert_int_equal(walk.pc, CALLER);
+		assert_int_equal(walk.sp, AT(STACK + FRAME + 8 * arguments[i] + 80));
+		assert_int_equal(walk.fp, 0x777);
+	}
+	walk = make_virtual();
+	word(STACK + FRAME - 16, AT(CONTINUATION));
+	run(&walk, &end);
+	assert_int_not_equal(end, BF_END_NONE);
+}
+
+/* ZGC's references, of which the last phase's have another colour: those may have moved. */
+static void references_may_be_coloured(void **state)
+{
+	enum { VARIABLES = 0xd000, POINTERS = 0xd010, SHIFT_IS = 0xd040, BAD_IS = 0xd048 };
+	struct bf_walk walk;
+	int end;
+
+	for (uint32_t shift = 13; shift <= 16; shift++)
+		for (int is_old = 0; is_old < 2; is_old++) {
+			uint64_t colour = 1u << (shift - 1);
+
+			walk = make_virtual();
+			facts.offsets[REFERENCE_BYTES] = 8;
+			facts.offsets[CHUNK_CONTINUATION] = 64;
+			facts.offsets[CHUNK_PARENT] = 56;
+			facts.offsets[CHUNK_STACK] = 72;
+			facts.offsets[Z_VARIABLES] = VARIABLES;
+			facts.offsets[Z_SHIFT] = 8;
+			facts.offsets[Z_BAD_COLOURS] = 16;
+			word(VARIABLES, AT(POINTERS));
+			word(POINTERS + 8, AT(SHIFT_IS));
+			word(POINTERS + 16, AT(BAD_IS));
+			word(SHIFT_IS, shift);
+			word(BAD_IS, 0xf000 & ~colour);
+			word(CONTINUATION + TAIL, AT(CHUNK) << shift | colour);
+			word(CHUNK + 64, AT(CONTINUATION) << shift | (is_old ? colour ^ 0x3000 : colour));
+			word(CHUNK + 56, colour);
+			word(CHUNK + 72 + 8 * 3 + FRAME - 8, AT(CODE + CALL));
+			run(&walk, &end);
+			assert_int_equal(end == BF_END_NONE, !is_old);
+		}
+}
+
 /* Of the interpreter, which says in words how far it is to the next one. */
 static void links_of_the_interpreter_are_relative(void **state)
 {
@@ -359,6 +420,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		BOTH(frames_in_chunks_follow_those_on_the_stack),
+		BOTH(the_entry_is_found_above_the_frame),
+		BOTH(references_may_be_coloured),
 		BOTH(links_of_the_interpreter_are_relative),
 		BOTH(frames_that_are_on_their_way_end_the_stack),
 		BOTH(chunks_that_can_not_be_read_end_the_stack),

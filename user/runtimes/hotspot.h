@@ -16,6 +16,7 @@ enum hotspot_offset {
 	CLASSES,     /* of java.lang.Object, the first of those that the machine itself uses */
 	OOPS_BASE,   /* how references are compressed: what is added, … */
 	OOPS_SHIFT,  /* … after this many bits */
+	Z_VARIABLES, /* a pointer to pointers to ZGC's; 0: there is no ZGC */
 	N_HOTSPOT_ADDRESSES,
 	ARRAY_LENGTH = N_HOTSPOT_ADDRESSES,
 	ARRAY_DATA,
@@ -78,6 +79,9 @@ enum hotspot_offset {
 	CHUNK_PC,
 	CHUNK_STACK,
 	REFERENCE_BYTES,
+	/* Of pointers to what says how ZGC colours references. */
+	Z_BAD_COLOURS,
+	Z_SHIFT,
 	N_HOTSPOT_OFFSETS,
 };
 _Static_assert(N_HOTSPOT_OFFSETS <= RUNTIME_OFFSETS, "all have room");

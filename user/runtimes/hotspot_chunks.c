@@ -8,6 +8,9 @@
 #include "runtimes/hotspot.h"
 #include "runtimes/hotspot_text.h"
 
+#define LEAST_SHIFT 13 /* of references that have a colour */
+#define NOWHERE	    1  /* no address of an object */
+
 /*
  * What a virtual thread's frames return to. While frames are on their way, the walk ends: nobody
  * knows which of them are where.
@@ -40,11 +43,8 @@ static void load_reference(struct text_writer *text, const uint32_t *o, enum bf_
 	text_load(text, to, o[REFERENCE_BYTES], SMALL_AT(offset & 7));
 }
 
-/* Turns a reference into an address, with R0, R1 and R2. */
-static void expand_reference(struct text_writer *text, const uint32_t *o, uint8_t reference)
+static void expand_compressed(struct text_writer *text, const uint32_t *o, uint8_t reference)
 {
-	if (o[REFERENCE_BYTES] != 4)
-		return;
 	op(text, BF_OP_PARAMETER, R0, 0, 0, 0);
 	read_words(text, SMALL, R0, 1, o[OOPS_SHIFT]);
 	text_load(text, R1, 4, SMALL_AT(0));
@@ -57,10 +57,50 @@ static void expand_reference(struct text_writer *text, const uint32_t *o, uint8_
 	op(text, BF_OP_ADD, reference, reference, R2, 0);
 }
 
+/* @to = the variable of ZGC's. */
+static void load_z(struct text_writer *text, uint8_t to, uint32_t offset)
+{
+	read_words(text, SMALL, R0, 1, offset);
+	text_load(text, to, 8, SMALL_AT(0));
+	read_words(text, SMALL, to, 1, 0);
+	text_load(text, to, 8, SMALL_AT(0));
+}
+
+/*
+ * ZGC with generations (zAddress.hpp) has addresses above bits of colour, whose number changes with its
+ * phases; with other collectors it is 0. What has a bad colour may have moved: it leads nowhere.
+ */
+static void uncolour(struct text_writer *text, const uint32_t *o, uint8_t reference)
+{
+	op(text, BF_OP_PARAMETER, R0, 0, 0, 0);
+	read_words(text, SMALL, R0, 1, o[Z_VARIABLES]);
+	text_load(text, R0, 8, SMALL_AT(0));
+	load_z(text, R1, o[Z_SHIFT]);
+	load_z(text, R2, o[Z_BAD_COLOURS]);
+	op(text, BF_OP_IF, R1, BF_EQ, 9, 0);
+	op(text, BF_OP_IFR, reference, BF_NONE, 2, R2);
+	op(text, BF_OP_SET, reference, 0, 0, NOWHERE);
+	op(text, BF_OP_JUMP, 0, 0, 0, 6);
+	op(text, BF_OP_SHR, reference, reference, 0, LEAST_SHIFT);
+	op(text, BF_OP_ADDI, R1, R1, 0, -LEAST_SHIFT);
+	op(text, BF_OP_IF, R1, BF_EQ, 3, 0);
+	op(text, BF_OP_SHR, reference, reference, 0, 1);
+	op(text, BF_OP_ADDI, R1, R1, 0, -1);
+	op(text, BF_OP_JUMP, 0, 0, 0, -4);
+}
+
+/* Turns a reference into an address, with R0, R1 and R2. */
+static void expand_reference(struct text_writer *text, const uint32_t *o, uint8_t reference)
+{
+	if (o[REFERENCE_BYTES] == 4)
+		expand_compressed(text, o, reference);
+	else if (o[Z_VARIABLES])
+		uncolour(text, o, reference);
+}
+
 /* R5 = the continuation that the entry at MODE is of, R7 = that of the chunk R6, which becomes IN_CHUNK. */
 static void load_continuations(struct text_writer *text, const uint32_t *o, enum bf_code code)
 {
-	expand_reference(text, o, R6);
 	op(text, BF_OP_ADDI, IN_CHUNK, R6, 0, 0);
 	load_reference(text, o, code, R7, IN_CHUNK, o[CHUNK_CONTINUATION]);
 	expand_reference(text, o, R7);
@@ -72,7 +112,7 @@ static void load_continuations(struct text_writer *text, const uint32_t *o, enum
  * MODE = the entry of the virtual thread, IN_CHUNK = its first chunk. Below interpreted frames, the frame
  * pointer leads to the entry; compiled code keeps anything in that register, but has only its arguments
  * above its frame. A chunk and its continuation lead to each other: what a collector is just moving does
- * not, nor do references that are made otherwise (ZGC), nor what is no entry.
+ * not, nor does what is no entry.
  */
 static void write_entry(struct text_writer *text, const uint32_t *o)
 {
@@ -83,12 +123,13 @@ static void write_entry(struct text_writer *text, const uint32_t *o)
 	text_load(text, R5, 8, SMALL_AT(0));
 	text_if(text, R5, BF_EQ, 0, LABEL_NO_ENTRY);
 	load_reference(text, o, BF_OP_TRY, R6, R5, o[CONTINUATION_TAIL]);
+	expand_reference(text, o, R6);
 	load_continuations(text, o, BF_OP_TRY);
 	text_if_register(text, R5, BF_EQ, R7, LABEL_CHUNK);
 	text_label(text, LABEL_NO_ENTRY);
 	op(text, BF_OP_ADDI, MODE, R9, 0, 0);
-	op(text, BF_OP_ADDI, R9, R9, 0, 8);
 	op(text, BF_OP_SUB, R8, R9, SP, 0);
+	op(text, BF_OP_ADDI, R9, R9, 0, 8);
 	text_if(text, R8, BF_LT, MOST_ARGUMENTS_BYTES, LABEL_ENTRY);
 	text_jump(text, LABEL_LOST);
 }
@@ -103,6 +144,8 @@ void hotspot_write_chunks(struct text_writer *text, const uint32_t *o)
 	text_label(text, LABEL_NEXT_CHUNK);
 	load_reference(text, o, BF_OP_READ, R6, IN_CHUNK, o[CHUNK_PARENT]);
 	text_if(text, R6, BF_EQ, 0, LABEL_MOUNTED);
+	expand_reference(text, o, R6);
+	text_if(text, R6, BF_EQ, 0, LABEL_MOUNTED); /* no reference has a colour, too */
 	load_continuations(text, o, BF_OP_READ);
 	op(text, BF_OP_IFR, R5, BF_EQ, 1, R7);
 	text_jump(text, LABEL_LOST);

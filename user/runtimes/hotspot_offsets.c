@@ -18,6 +18,8 @@
 #define NAME_MAX_BYTES 64
 #define ARRAY_MAX      (256u << 10)
 
+#define NEVER 1, 0 /* there are builds without */
+
 /* Fields of types: one row at least for each offset, for the versions that have it so. */
 static const struct {
 	const char *type, *field;
@@ -72,6 +74,9 @@ static const struct {
 	{"Klass", "_layout_helper", CLASS_LAYOUT, 21, 99},
 	{"InstanceKlass", "_fieldinfo_stream", CLASS_FIELDS, 21, 99},
 	{"InstanceKlass", "_constants", CLASS_POOL, 21, 99},
+	{"ZGlobalsForVMStructs", "_instance_p", Z_VARIABLES, NEVER},
+	{"ZGlobalsForVMStructs", "_ZPointerLoadBadMask", Z_BAD_COLOURS, NEVER},
+	{"ZGlobalsForVMStructs", "_ZPointerLoadShift", Z_SHIFT, NEVER},
 };
 #define N_FIELDS (sizeof fields / sizeof *fields)
 
@@ -349,7 +354,7 @@ static bool is_aligned(const uint32_t *o)
 		{POOL_SOURCE, 2},	{CONST_FLAGS, 2},	 {CHUNK_SP, 4},
 		{CHUNK_BOTTOM, 4},	{CHUNK_PC, 8},		 {CHUNK_STACK, 8},
 		{CONTINUATION_TAIL, 4}, {CHUNK_CONTINUATION, 4}, {CHUNK_PARENT, 4},
-		{REFERENCE_BYTES, 4},
+		{REFERENCE_BYTES, 4},	{Z_BAD_COLOURS, 8},	 {Z_SHIFT, 8},
 	};
 
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
