@@ -119,26 +119,19 @@ static void test_no_sections(void **state)
 	expect_table("plain.so");
 }
 
-/* As LLVM's linker writes stubs for functions of other files: GNU's would describe them. */
-static void test_stubs(void **state)
+/* @n stubs of @size bytes have rows: from @first on, in the stubs of the file @name. */
+static void expect_stubs(const char *name, uint64_t first, unsigned int n, uint64_t size)
 {
 	struct unwind_table table;
 	struct elf_file file;
-	uint64_t stub;
-	int fd;
+	uint64_t stubs;
+	int fd = made_open(name);
 
-	made_text("stubs.s",
-		  ".globl made\nmade: .cfi_startproc\nret\n.cfi_endproc\n"
-		  ".section .plt,\"ax\",@progbits\n.balign 16\n0: push 8(%rip)\njmp *16(%rip)\n"
-		  ".balign 16\n.rept 4\njmp *0x1000(%rip)\npush $1\njmp 0b\n.balign 16\n.endr\n"
-		  ".section .note.GNU-stack\n");
-	made("gcc -shared -nostdlib -Wl,-e,made stubs.s -o stubs.so");
-	fd = made_open("stubs.so");
 	assert_int_equal(elf_file_open(&file, fd), 0);
 	assert_int_equal(unwind_table_build(&file, &table), 0);
-	stub = elf_file_section(&file, ".plt")->sh_offset;
-	for (int i = 1; i <= 4; i++) {
-		const struct bf_rule *rule = unwind_table_find(&table, stub + 16 * i);
+	stubs = elf_file_section(&file, ".plt")->sh_offset + first;
+	for (unsigned int i = 0; i < n; i++) {
+		const struct bf_rule *rule = unwind_table_find(&table, stubs + size * i);
 
 		assert_non_null(rule);
 		assert_int_equal(rule->cfa, BF_CFA_SP);
@@ -147,6 +140,31 @@ static void test_stubs(void **state)
 	unwind_table_done(&table);
 	elf_file_done(&file);
 	close(fd);
+}
+
+/* As LLVM's linker writes stubs for functions of other files: GNU's would describe them. */
+static void test_stubs(void **state)
+{
+	made_text("stubs.s",
+		  ".globl made\nmade: .cfi_startproc\nret\n.cfi_endproc\n"
+		  ".section .plt,\"ax\",@progbits\n.balign 16\n0: push 8(%rip)\njmp *16(%rip)\n"
+		  ".balign 16\n.rept 4\njmp *0x1000(%rip)\npush $1\njmp 0b\n.balign 16\n.endr\n"
+		  ".section .note.GNU-stack\n");
+	made("gcc -shared -nostdlib -Wl,-e,made stubs.s -o stubs.so");
+	expect_stubs("stubs.so", 16, 4, 16);
+}
+
+/* GNU's linker writes stubs for the variants of a static program's functions. */
+static void test_stubs_of_static_programs(void **state)
+{
+	made_text("variants.s",
+		  ".globl _start\n_start: .cfi_startproc\n.irp i,0,1,2,3\ncall variant\\i\n"
+		  ".endr\nhlt\n.cfi_endproc\n"
+		  ".irp i,0,1,2,3\n.globl variant\\i\n.type variant\\i,@gnu_indirect_function\n"
+		  "variant\\i: .cfi_startproc\nret\n.cfi_endproc\n.endr\n"
+		  ".section .note.GNU-stack\n");
+	made("gcc -nostdlib -static -no-pie variants.s -o variants");
+	expect_stubs("variants", 0, 4, 8);
 }
 
 /* main() is known by the entry, though it never returns. @pass: how the entry names it. */
@@ -192,6 +210,7 @@ int main(void)
 		cmocka_unit_test(test_debug_file),
 		cmocka_unit_test(test_no_sections),
 		cmocka_unit_test(test_stubs),
+		cmocka_unit_test(test_stubs_of_static_programs),
 		cmocka_unit_test(test_main),
 	};
 

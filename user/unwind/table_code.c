@@ -148,12 +148,14 @@ static int add_main(struct table_code *code)
 #define PLT_ENTRY 16
 
 /*
- * Adds the stubs through which a file calls functions of others: their jumps lead anywhere, and
- * LLVM's linker writes no call frame information for them.
+ * Adds the stubs through which a file calls functions of others, or of its own that have variants:
+ * their jumps lead anywhere, and linkers don't write call frame information for all of them. Those
+ * of static programs don't say how large they are: GNU's linker aligns them to their size.
  */
 static int add_stubs(struct table_code *code, const Elf64_Shdr *section)
 {
-	uint64_t size = section->sh_entsize == PLT_ENTRY / 2 ? PLT_ENTRY / 2 : PLT_ENTRY;
+	uint64_t given = section->sh_entsize ?: section->sh_addralign;
+	uint64_t size = given == PLT_ENTRY / 2 ? PLT_ENTRY / 2 : PLT_ENTRY;
 	uint64_t address = section->sh_addr;
 	char name[MAX_NAME];
 
