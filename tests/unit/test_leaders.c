@@ -108,6 +108,37 @@ static void waits_are_named_by_the_programs_own_code(void **state)
 	stacks_done(&stacks);
 }
 
+/* Instances of the library's templates are not the program's, except those made for its code. */
+static void templates_are_the_librarys(void **state)
+{
+	static const struct made_sample samples[] = {
+		{"app", "serve();bool std::condition_variable::wait_for<long>(int (*)());syscall",
+		 60, REASON_FUTEX},
+		{"app", "std::foo;std::pair<int, int> ask<int>(int);std::bar;poll", 50,
+		 REASON_POLL},
+		{"app", "(anonymous namespace)::run();void std::baz<int>(int);poll", 40,
+		 REASON_POLL},
+		{"app", "clone3;std::thread::_State_impl<f()::{lambda()#1}>::_M_run();nanosleep",
+		 30, REASON_TIMER},
+		{"app", "void* std::__1::__thread_proxy<f()::$_0>(void*);nanosleep", 20,
+		 REASON_TIMER},
+		{"app", "std::_Function_handler<void (), g()::{lambda()#1}>::_M_invoke();g();poll",
+		 10, REASON_POLL},
+	};
+	static const char *const wanted[] = {
+		"serve() [futex] app 60",
+		"std::pair<int, int> ask<int>(int) [poll] app 50",
+		"(anonymous namespace)::run() [poll] app 40",
+		"std::thread::_State_impl<f()::{lambda()#1}>::_M_run() [timer] app 30",
+		"void* std::__1::__thread_proxy<f()::$_0>(void*) [timer] app 20",
+		"g() [poll] app 10",
+	};
+	struct stacks stacks = made(PROFILE_OFFCPU, samples, N(samples));
+
+	assert_leaders(&stacks, LEADERS_WAITING, wanted, N(wanted));
+	stacks_done(&stacks);
+}
+
 /* Puts functions into files. */
 static void set_modules(struct stacks *stacks, const char *const (*modules)[2], size_t n)
 {
@@ -205,6 +236,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(running_is_named_by_the_function_that_ran),
 		cmocka_unit_test(waits_are_named_by_the_programs_own_code),
+		cmocka_unit_test(templates_are_the_librarys),
 		cmocka_unit_test(interpreters_are_not_the_program),
 		cmocka_unit_test(wakers_are_not_who_waits),
 		cmocka_unit_test(wall_has_both),

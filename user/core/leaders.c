@@ -23,6 +23,13 @@ static const char *const plumbing_starts[] = {
 	"sun.", "syscall.", "uv_",
 };
 
+/* Of those, the ones made for a function of the program, which they call or, mostly, contain. */
+static const char *const carrier_starts[] = {
+	"std::_Function_handler<", "std::__1::__function::__func<", "std::__1::__thread_proxy<",
+	"std::sys::backtrace::__rust_begin_short_backtrace::<",
+	"std::sys_common::backtrace::__rust_begin_short_backtrace::<", "std::thread::_State_impl<",
+};
+
 /* The C library's own functions, for static linking or unknown modules; and what Postgres waits
  * through, whatever for. */
 static const char *const plumbing_functions[] = {
@@ -63,13 +70,39 @@ static bool is_plumbing_function(const char *name)
 #define BEGINS_WITH_ANY(name, starts)                                                              \
 	text_begins_any(name, starts, sizeof(starts) / sizeof *(starts))
 
+/*
+ * Where the function's name begins in that of an instance of a template, which begins with the type
+ * of what it returns: `bool std::condition_variable::wait_for<…>(…)`.
+ */
+static const char *after_type(const char *name)
+{
+	const char *begin = name;
+	int depth = 0;
+
+	for (const char *c = name; *c && (depth || *c != '('); c++) {
+		depth += (strchr("<({[", *c) != NULL) - (strchr(">)}]", *c) != NULL && depth);
+		if (*c == ' ' && !depth && c[1] != '(')
+			begin = c + 1;
+	}
+	return begin;
+}
+
+static bool is_plumbing(const char *name)
+{
+	const char *plain = after_type(name);
+
+	return (BEGINS_WITH_ANY(plain, plumbing_starts) &&
+		!BEGINS_WITH_ANY(plain, carrier_starts)) ||
+	       is_plumbing_function(name);
+}
+
 static bool is_own(const struct stacks *stacks, const struct stacks_frame *frame)
 {
 	const char *name = strings_get(&stacks->strings, frame->name);
 
 	return frame->kind != FRAME_KERNEL &&
 	       !BEGINS_WITH_ANY(strings_get(&stacks->strings, frame->module), plumbing_modules) &&
-	       !BEGINS_WITH_ANY(name, plumbing_starts) && !is_plumbing_function(name);
+	       !is_plumbing(name);
 }
 
 /* `[postgres+0x1e84f0]` says less than what called it; that main() did says nothing. */
