@@ -24,23 +24,27 @@ static __always_inline u64 wakeup_flags(bool is_urgent)
 		       : BPF_RB_NO_WAKEUP;
 }
 
+/* Below the stack pointer, where functions keep what they use at once: a caller's sp, too. */
+#define RED_ZONE 128
+
 /*
- * Reads the memory above the stack pointer, page by page, up to the last readable one. Unreadable
+ * Reads the memory from the red zone on, page by page, up to the last readable one. Unreadable
  * pages in between were never touched: they are zero, here as there.
  */
 static __always_inline void read_stack(struct bf_snapshot_event *event, void *memory, u32 n_pages)
 {
 	const u32 page = 4096;
-	u32 first = event->walk.sp & (page - 1);
+	u64 from = event->walk.sp - RED_ZONE;
+	u32 first = from & (page - 1);
 
-	event->memory_start = event->walk.sp - first;
+	event->memory_start = from - first;
 	event->memory_bytes = page;
 	event->memory_unread = first;
 	/*
 	 * The thread may be in the kernel because it touched a page of its stack for the first
 	 * time.
 	 */
-	if (walk_read(memory, event->memory + first, page - first, event->walk.sp))
+	if (walk_read(memory, event->memory + first, page - first, from))
 		event->memory_unread = page;
 	for (u32 i = 1; i < n_pages; i++)
 		if (!walk_read(memory, event->memory + i * page, page,
@@ -281,7 +285,7 @@ static __always_inline bool is_recognizable(const struct unwind *unwind, void *m
 static __always_inline u64 send_snapshot(struct unwind *unwind, struct task_struct *task,
 					 void *memory)
 {
-	u64 need = stack_bytes(unwind, task) + 4096, id;
+	u64 need = stack_bytes(unwind, task) + RED_ZONE + 4096, id;
 	u32 bytes = need <= BF_SNAPSHOT_SMALL	 ? BF_SNAPSHOT_SMALL
 		    : need <= BF_SNAPSHOT_MEDIUM ? BF_SNAPSHOT_MEDIUM
 						 : BF_SNAPSHOT_LARGE;

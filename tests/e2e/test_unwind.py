@@ -387,6 +387,31 @@ def without_sections(path):
     path.write_bytes(data)
 
 
+# Finds its caller by a word below the stack pointer, as OpenSSL's SHA-512 does.
+RED_ZONE = """
+__attribute__((noinline, naked)) void deep(long n)
+{
+    __asm__("mov %rsp, -8(%rsp)\\n .cfi_escape 0x0f,5,0x77,0x78,0x06,0x23,8\\n"
+            "1: dec %rdi\\n jnz 1b\\n .cfi_def_cfa rsp, 8\\n ret");
+}
+int main(void) { deep(20000000); }
+"""
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="x86-64 assembly")
+def test_first_stacks_use_the_red_zone(tmp_path):
+    """Snapshots of a new process have the words below its stack pointer, too."""
+    (tmp_path / "zone.c").write_text(RED_ZONE)
+    subprocess.run("gcc -O2 zone.c -o zone", shell=True, cwd=tmp_path, check=True)
+    command = f"for i in $(seq 30); do {tmp_path / 'zone'}; done"
+    record("-F", FREQUENCY, "-o", tmp_path / "x.folded", "--", "sh", "-c", command)
+    found = [(frames, value) for frames, value in Folded(tmp_path / "x.folded").stacks
+             if frames[0] == "zone" and "deep" in frames]
+    total = sum(value for _, value in found)
+    assert total >= 50
+    assert sum(value for frames, value in found if is_complete(frames)) >= 0.97 * total
+
+
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="x86-64 assembly")
 @pytest.mark.parametrize("kind", ["debug_file", "no_sections"])
 def test_where_call_frame_information_is(tmp_path, kind):
