@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Entries by name: in this program, whose symbol table has its own _start and the make_fcontext
- * below; in the C library, if that is glibc; and in a damaged file.
+ * Entries by name: in this program, whose symbol table has its own _start, and the make_fcontext
+ * and the greenlet below; in the C library, if that is glibc; and in a damaged file.
  */
 #include "unit/cmocka_all.h"
 
@@ -28,7 +28,17 @@ __asm__(".text\n"
 	"	jmp *%rbx\n"
 	"made_finish:\n"
 	"	ud2\n"
-	".size make_fcontext, . - make_fcontext\n");
+	".size make_fcontext, . - make_fcontext\n"
+	".globl _ZN8greenlet12UserGreenlet15inner_bootstrapEv\n"
+	".type _ZN8greenlet12UserGreenlet15inner_bootstrapEv, @function\n"
+	"_ZN8greenlet12UserGreenlet15inner_bootstrapEv:\n"
+	"	.cfi_startproc\n"
+	"	push %rbx\n"
+	"	.cfi_def_cfa_offset 16\n"
+	"	call *%rax\n"
+	"	ud2\n"
+	"	.cfi_endproc\n"
+	".size _ZN8greenlet12UserGreenlet15inner_bootstrapEv, 5\n");
 #else
 const char made_finish[1];
 void make_fcontext(void)
@@ -113,6 +123,33 @@ static void test_rows(void **state)
 	}
 	unwind_table_done(&table);
 	close_file();
+}
+
+/* Where a greenlet begins, the rows say that it was called: they don't count. */
+static void test_greenlet(void **state)
+{
+	struct unwind_table table;
+	uint64_t offset;
+
+	open_file("/proc/self/exe");
+	offset = offset_of_code();
+	assert_int_equal(unwind_table_build(&file, &table), 0);
+	for (size_t i = 0; i < n_entries; i++) {
+		if (!entries[i].has_rows)
+			continue;
+		assert_int_equal(entries[i].size, 5);
+		for (uint64_t at = 0; at < 5; at++) {
+			const struct bf_rule *rule =
+				unwind_table_find(&table, entries[i].start + offset + at);
+
+			assert_non_null(rule);
+			assert_int_equal(rule->cfa, BF_CFA_ENTRY);
+		}
+		unwind_table_done(&table);
+		close_file();
+		return;
+	}
+	fail();
 }
 
 static void test_glibc(void **state)
@@ -206,6 +243,7 @@ int main(void)
 #if defined(__x86_64__)
 		cmocka_unit_test(test_own_program),
 		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_greenlet),
 		cmocka_unit_test(test_glibc),
 		cmocka_unit_test(test_no_symbol),
 #endif

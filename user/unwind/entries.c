@@ -16,6 +16,10 @@
 static const char *const makers[] = {"makecontext", "make_fcontext"};
 #define N_MAKERS (sizeof makers / sizeof *makers)
 
+/* greenlet::UserGreenlet::inner_bootstrap(): it runs a new greenlet, and switches to another one at
+ * its end. The types of its arguments follow, which differ by version. */
+static const char sharer[] = "_ZN8greenlet12UserGreenlet15inner_bootstrapE";
+
 struct entries {
 	struct elf_file *file;
 	struct unwind_entry *found;
@@ -25,7 +29,14 @@ struct entries {
 static void add_entry(struct entries *entries, uint64_t start, uint64_t size, enum bf_cfa cfa)
 {
 	if (entries->n < UNWIND_MAX_ENTRIES && size)
-		entries->found[entries->n++] = (struct unwind_entry){start, size, cfa};
+		entries->found[entries->n++] = (struct unwind_entry){start, size, cfa, false};
+}
+
+static void add_sharer(struct entries *entries, const Elf64_Sym *symbol)
+{
+	if (entries->n < UNWIND_MAX_ENTRIES && symbol->st_shndx != SHN_UNDEF)
+		entries->found[entries->n++] = (struct unwind_entry){
+			symbol->st_value, symbol->st_size, BF_CFA_ENTRY, true};
 }
 
 /* Reads the whole section @i. *@ret stays NULL if that fails. */
@@ -127,11 +138,17 @@ static int search(struct entries *entries, size_t i)
 		return r;
 	symbols = (const Elf64_Sym *)table;
 	n = n_bytes / sizeof *symbols;
-	for (size_t k = 0; k < n; k++)
-		if (ELF64_ST_TYPE(symbols[k].st_info) == STT_FUNC && symbols[k].st_size &&
-		    symbols[k].st_name < n_names &&
-		    is_maker((const char *)names + symbols[k].st_name))
+	for (size_t k = 0; k < n; k++) {
+		const char *name = (const char *)names + symbols[k].st_name;
+
+		if (ELF64_ST_TYPE(symbols[k].st_info) != STT_FUNC || !symbols[k].st_size ||
+		    symbols[k].st_name >= n_names)
+			continue;
+		if (is_maker(name))
 			add_planted(entries, &symbols[k]);
+		else if (strncmp(name, sharer, sizeof sharer - 1) == 0)
+			add_sharer(entries, &symbols[k]);
+	}
 	if (file->sections[i].sh_type == SHT_SYMTAB)
 		add_start(entries, symbols, n);
 	return 0;

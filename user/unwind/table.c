@@ -219,7 +219,7 @@ static int find_go_functions(struct builder *builder)
 	return 0;
 }
 
-/* glibc's __start_context has rows as if it had been called. */
+/* glibc's __start_context and greenlet's beginning have rows as if they had been called. */
 static void mark_entry(struct builder *builder, uint64_t start)
 {
 	for (size_t i = 0; i < builder->n_cfi_functions; i++)
@@ -244,6 +244,8 @@ static int find_entries(struct builder *builder)
 
 		if (entries[i].cfa == BF_CFA_PLANTED)
 			mark_entry(builder, function.start + function.size);
+		else if (entries[i].has_rows)
+			mark_entry(builder, function.start);
 		r = add_function(builder, &function);
 		if (r < 0)
 			return r;
