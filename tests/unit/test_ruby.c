@@ -56,6 +56,8 @@ static struct runtime_facts made_facts(void)
 	}
 	facts.offsets[RUBY_EXEC] = LOOP;
 	facts.offsets[RUBY_EXEC_SIZE] = 0x80;
+	facts.loop = LOOP;
+	facts.loop_size = 0x80;
 	facts.offsets[RUBY_TABLES] = 0x400; /* that is none: */
 	facts.offsets[RUBY_TABLES + 1] = SYMBOLS - BIAS;
 	assert_true(runtime_is_sound(&facts));

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "collect/late_anchors.h"
 #include "collect/loop_frames.h"
 #include "collect/process_runtime.h"
 
@@ -317,6 +318,21 @@ static struct loop_code loop_of(const struct found_runtime *found)
 	return code;
 }
 
+/* Places the frames of one runtime in the words. Returns how many there are, or 0: as before. */
+static uint32_t place_frames_of(const struct locator *locator, const struct found_runtime *found,
+				const struct mapping_list *list, const uint64_t *words, uint32_t n,
+				bool is_whole, uint64_t *ret)
+{
+	struct loop_code code = loop_of(found);
+	struct late_anchors late = {.start = code.start, .end = code.end, .owner = code.owner};
+
+	if (runtime_has_late_anchors(found->facts, &late.function))
+		return is_whole ? late_anchors_place(words, n, &late, ret) : 0;
+	if (runtime_makes_loops(found->facts))
+		find_made_code(locator, list, words, n, &code);
+	return loop_frames_place(words, n, &code, is_whole, ret);
+}
+
 /* The words of a user half, frames of runtimes in their places. */
 static const uint64_t *place_frames(struct locator *locator, uint32_t process,
 				    const struct mapping_list *list,
@@ -331,15 +347,15 @@ static const uint64_t *place_frames(struct locator *locator, uint32_t process,
 					   &locator->processes->processes[process], found);
 	for (uint32_t i = 0; i < n_found; i++) {
 		const struct runtime_facts *facts = found[i].facts;
-		struct loop_code code;
+		uint32_t n_placed;
 
 		if (!facts->loop_size || !has_frames_of(words, n, facts->runtime))
 			continue;
-		code = loop_of(&found[i]);
-		if (runtime_makes_loops(facts))
-			find_made_code(locator, list, words, n, &code);
-		n = loop_frames_place(words, n, &code, stack->end == BF_END_ENTRY,
-				      locator->placed[turn]);
+		n_placed = place_frames_of(locator, &found[i], list, words, n,
+					   stack->end == BF_END_ENTRY, locator->placed[turn]);
+		if (!n_placed)
+			continue;
+		n = n_placed;
 		words = locator->placed[turn];
 		turn = !turn;
 	}

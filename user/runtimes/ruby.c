@@ -18,7 +18,9 @@
  * The context has a stack of control frames, of functions in C, too, which grows down. The order
  * among native frames: each activation of the interpreter leaves a tag on its C stack, to return to
  * for exceptions. Other code has tags, too; those of activations return to vm_exec(). The frame
- * that it called, at the tag's stack pointer, is the interpreter's loop.
+ * that it called, at the tag's stack pointer, is the interpreter's loop. A control frame is there
+ * some instructions before the tag (collect/late_anchors.h): long ones where Ractors share the lock
+ * whose holder is looked up between.
  */
 #include "runtimes/ruby.h"
 
@@ -241,6 +243,8 @@ static void find_layout(struct elf_file *elf, const struct elf_wanted *symbols,
 		if (!o[RUBY_OWN_MODULE] || !o[RUBY_EXEC_SIZE])
 			ret->problem = RUNTIME_BUILD;
 	}
+	ret->loop = o[RUBY_EXEC];
+	ret->loop_size = o[RUBY_EXEC_SIZE];
 	find_tables(elf, symbols[SYMBOL_NAMES].address, o + RUBY_TABLES);
 }
 
@@ -284,6 +288,7 @@ static bool is_sound(const struct runtime_facts *facts)
 	       o[RUBY_BODY_LINE] <= 88 && o[RUBY_BODY_LINES] > o[RUBY_BODY_LINE] &&
 	       o[RUBY_FRAME_SIZE] >= 40 && o[RUBY_LINE_SIZE] >= 4 && o[RUBY_LINE_SIZE] <= 16 &&
 	       o[RUBY_EXEC_SIZE] <= INT32_MAX && o[RUBY_EXEC] <= INT32_MAX &&
+	       facts->loop == o[RUBY_EXEC] && facts->loop_size == o[RUBY_EXEC_SIZE] &&
 	       (o[RUBY_STRING_TEXT] == 16 || o[RUBY_STRING_TEXT] == 24) &&
 	       o[RUBY_OWN_MODULE] <= INT32_MAX && o[RUBY_OWN_OFFSET] <= UINT16_MAX &&
 	       o[RUBY_OWN_KEY] <= INT32_MAX && !(o[RUBY_OWN_KEY] & 3);
@@ -548,6 +553,8 @@ static int ruby_write(const struct runtime_facts *facts, struct bf_text *ret)
 const struct runtime runtime_ruby = {
 	.name = "Ruby",
 	.language = "ruby",
+	.has_late_anchors = true,
+	.function_kind = RUBY_FUNCTION,
 	.examine = examine,
 	.is_sound = is_sound,
 	.write = ruby_write,

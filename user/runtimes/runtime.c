@@ -110,6 +110,12 @@ bool runtime_makes_loops(const struct runtime_facts *facts)
 	return runtime_of(facts)->makes_loops;
 }
 
+bool runtime_has_late_anchors(const struct runtime_facts *facts, uint32_t *ret_function)
+{
+	*ret_function = runtime_of(facts)->function_kind;
+	return runtime_of(facts)->has_late_anchors;
+}
+
 int runtime_write(const struct runtime_facts *facts, struct bf_text *ret)
 {
 	return is_usable(facts) ? runtime_of(facts)->write(facts, ret) : -EINVAL;

@@ -45,7 +45,8 @@ struct runtime_facts {
 	uint32_t pad;
 	int64_t code_shift;	  /* address less file offset, of its code */
 	uint64_t type;		  /* address of the type of code objects, unrelocated */
-	uint64_t loop, loop_size; /* where the loop is, if its activations have no anchors; or 0 */
+	/* Where the loop is, if its activations have no anchors, or late ones; or 0. */
+	uint64_t loop, loop_size;
 	uint64_t cold, cold_size; /* what of the loop the compiler has put elsewhere; or 0 */
 	uint64_t again, again_size; /* what starts it once more within an activation; or 0 */
 	uint64_t program, program_size; /* what starts it for the program itself; or 0 */
@@ -133,6 +134,8 @@ enum bf_hook runtime_hook(const struct runtime_facts *facts);
 bool runtime_moves_objects(const struct runtime_facts *facts);
 /* Whether code that it generates takes the place of its loop. */
 bool runtime_makes_loops(const struct runtime_facts *facts);
+/* Whether frames are there before the loop leaves their anchor; the kind of functions in C. */
+bool runtime_has_late_anchors(const struct runtime_facts *facts, uint32_t *ret_function);
 /* Writes the text that finds its frames. Errors: -EINVAL: no text can be made of these facts. */
 int runtime_write(const struct runtime_facts *facts, struct bf_text *ret);
 
@@ -164,6 +167,8 @@ struct runtime {
 	enum bf_hook hook;
 	bool moves_objects;  /* those that frames lead to */
 	bool makes_loops;    /* code that it generates takes the place of its loop */
+	bool has_late_anchors;
+	uint32_t function_kind; /* with late anchors: that of functions in C */
 	bool has_one_number; /* a version is major only */
 	int (*examine)(struct elf_file *elf, struct runtime_facts *ret);
 	int (*complete)(struct runtime_facts *facts, const struct runtime_memory *memory);
