@@ -16,7 +16,9 @@ enum {
 	BARRIER = STUBS + 0x100,
 	INTERPRETER = SEGMENTS + 0x1800,
 	INTERPRETED_AT = INTERPRETER + 0x100,
+	PAUSE = SEGMENTS + 0x800,
 	STUBS_NAME = 0x1140,
+	PAUSE_NAME = 0x1160,
 	INTERPRETER_NAME = 0x1180,
 	ENTRY = STACK + 0x100,
 	CONTINUATION = 0xa000,
@@ -247,20 +249,9 @@ static void break_stub(void)
 {
 	word(CHUNK + WORDS_AT + 8 * 3 + FRAME - 8, AT(BARRIER));
 }
-static void break_barrier(void)
-{
-	memory.bytes[BARRIER] = 0x90;
-}
 static void break_memory(void)
 {
 	word(ENTRY + 16, 16);
-}
-static void break_pause(void)
-{
-	bytes(NAME, "native nmethod", 15);
-	number(BLOB + OFFSET(BLOB_FRAME_SIZE), 2);
-	word(STACK + 8, AT(BARRIER));
-	word(STACK, AT(ENTRY + 64));
 }
 static void break_loop(void)
 {
@@ -272,8 +263,8 @@ static void break_loop(void)
 static void frames_that_are_on_their_way_end_the_stack(void **state)
 {
 	static void (*const breaks[])(void) = {
-		break_owner,   break_place,  break_size,  break_caller, break_stub,
-		break_barrier, break_memory, break_pause, break_loop,
+		break_owner, break_place,  break_size, break_caller,
+		break_stub,  break_memory, break_loop,
 	};
 
 	for (size_t i = 0; i < sizeof breaks / sizeof *breaks; i++) {
@@ -283,6 +274,58 @@ static void frames_that_are_on_their_way_end_the_stack(void **state)
 		breaks[i]();
 		run(&walk, &end);
 		assert_int_not_equal(end, BF_END_NONE);
+	}
+}
+
+/* At the machine's call to move the frames that have called @pause. */
+static struct bf_walk make_pause(void)
+{
+	struct bf_walk walk = make_virtual();
+
+	make_code(PAUSE, 4, PAUSE_NAME, "native nmethod");
+	number(PAUSE + OFFSET(BLOCK_SIZE) + OFFSET(BLOB_FRAME_SIZE), 2);
+	word(STACK - 8, AT(CODE + CALL));
+	walk.pc = AT(PAUSE + 0x180);
+	walk.sp = AT(STACK - 16);
+	return walk;
+}
+
+/* Chunks have the callers of those on the stack, until the first begins where the pause returns to. */
+static void a_pause_is_called_by_frames_in_chunks(void **state)
+{
+	struct bf_walk walk = make_pause();
+	int end;
+
+	word(CHUNK + RESUMES, AT(CODE + CALL + 4));
+	assert_int_equal(run(&walk, &end), 4);
+	assert_int_equal(end, BF_END_NONE);
+	assert_below(&walk);
+	walk = make_pause();
+	run(&walk, &end);
+	assert_int_not_equal(end, BF_END_NONE);
+}
+
+/* What brings frames back was called by what has entered the thread. */
+static void frames_that_come_back_are_brought_to_the_stack(void **state)
+{
+	struct bf_walk walk;
+	int end;
+
+	for (int i = 0; i < 3; i++) {
+		static const uint32_t below[] = {0x80, 16, 0x80};
+
+		walk = make_virtual();
+		walk.pc = AT(STUBS + 0x180);
+		walk.sp = AT(ENTRY - below[i]);
+		walk.fp = i ? AT(CHUNK) : AT(ENTRY + 64);
+		if (i < 2) {
+			assert_int_equal(run(&walk, &end), 1);
+			assert_int_equal(end, BF_END_NONE);
+			assert_below(&walk);
+		} else {
+			run(&walk, &end); /* too far below */
+			assert_int_not_equal(end, BF_END_NONE);
+		}
 	}
 }
 
@@ -424,6 +467,8 @@ int main(void)
 		BOTH(references_may_be_coloured),
 		BOTH(links_of_the_interpreter_are_relative),
 		BOTH(frames_that_are_on_their_way_end_the_stack),
+		BOTH(a_pause_is_called_by_frames_in_chunks),
+		BOTH(frames_that_come_back_are_brought_to_the_stack),
 		BOTH(chunks_that_can_not_be_read_end_the_stack),
 		BOTH(classes_say_where_their_fields_are),
 		BOTH(processes_that_have_no_classes_yet_are_asked_again),

@@ -134,8 +134,9 @@ static void write_kind(struct text_writer *text, const uint32_t *o)
 	text_if(text, R2, BF_EQ, NAME_COMPILED, LABEL_COMPILED);
 	op(text, BF_OP_IF, R2, BF_NE, 1, NAME_INTERPRETER);
 	text_jump(text, LABEL_INTERPRETED);
-	op(text, BF_OP_IF, R2, BF_NE, 3, NAME_NATIVE);
-	op(text, BF_OP_IF, R4, BF_NE, 1, PAUSE_BYTES);
+	op(text, BF_OP_IF, R2, BF_NE, 4, NAME_NATIVE);
+	op(text, BF_OP_IF, R4, BF_NE, 2, PAUSE_BYTES);
+	try_words(text, PAUSE_SLOT, SP, 1, PAUSE_BYTES - 8);
 	op(text, BF_OP_SET, MODE, 0, 0, MODE_PAUSE);
 	text_jump(text, LABEL_COMPILED);
 }

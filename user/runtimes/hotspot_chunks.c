@@ -11,9 +11,13 @@
 #define LEAST_SHIFT 13 /* of references that have a colour */
 #define NOWHERE	    1  /* no address of an object */
 
+/* R4 in write_entry(): what is looked for; larger: the place that a pause returns to. */
+#define SEEK_CHUNKS 1
+#define SEEK_STACK  2
+
 /*
- * What a virtual thread's frames return to. While frames are on their way, the walk ends: nobody
- * knows which of them are where.
+ * What a virtual thread's frames return to, or what has called the function that brings them back. While
+ * that runs, nobody knows which of them are where, but it was called by what has entered the thread.
  */
 void hotspot_write_barriers(struct text_writer *text, const uint32_t *o)
 {
@@ -22,12 +26,18 @@ void hotspot_write_barriers(struct text_writer *text, const uint32_t *o)
 	read_words(text, SMALL, R1, 1, NAME_BARRIERS_AT);
 	text_load(text, R7, 4, SMALL_AT(0));
 	text_if(text, R7, BF_NE, NAME_BARRIERS, LABEL_STUB);
-	text_if(text, MODE, BF_NE, MODE_STACK, LABEL_LOST_IN_STUB);
-	read_words(text, SMALL, PC, 1, 0);
-	text_load(text, R7, 4, SMALL_AT(0));
-	op(text, BF_OP_ANDI, R7, R7, 0, 0xffffff);
-	op(text, BF_OP_IF, R7, BF_NE, 1, CODE_BARRIER);
-	text_jump(text, hotspot_has_chunks(o) ? LABEL_BARRIER : LABEL_LOST_IN_STUB);
+	if (hotspot_has_chunks(o)) {
+		op(text, BF_OP_PARAMETER, R7, 0, 0, 1);
+		text_if(text, R7, BF_NE, 0, LABEL_LOST_IN_STUB); /* chunks are others by now */
+		read_words(text, SMALL, PC, 1, 0);
+		text_load(text, R7, 4, SMALL_AT(0));
+		op(text, BF_OP_ANDI, R7, R7, 0, 0xffffff);
+		op(text, BF_OP_IF, R7, BF_NE, 1, CODE_BARRIER);
+		text_jump(text, LABEL_BARRIER);
+		text_if(text, MODE, BF_NE, MODE_STACK, LABEL_LOST_IN_STUB);
+		op(text, BF_OP_IF, EXACT, BF_NE, 1, 0);
+		text_jump(text, LABEL_THAW);
+	}
 	text_label(text, LABEL_LOST_IN_STUB);
 	op(text, BF_OP_SET, R6, 0, 0, 0);
 	op(text, BF_OP_EMIT, R0, R6, R1, HOTSPOT_STUB);
@@ -125,7 +135,12 @@ static void write_entry(struct text_writer *text, const uint32_t *o)
 	load_reference(text, o, BF_OP_TRY, R6, R5, o[CONTINUATION_TAIL]);
 	expand_reference(text, o, R6);
 	load_continuations(text, o, BF_OP_TRY);
-	text_if_register(text, R5, BF_EQ, R7, LABEL_CHUNK);
+	text_if_register(text, R5, BF_NE, R7, LABEL_NO_ENTRY);
+	text_if(text, R4, BF_EQ, SEEK_STACK, LABEL_MOUNTED);
+	read_words(text, SMALL, IN_CHUNK, 1, o[CHUNK_PC]);
+	text_load(text, R5, 8, SMALL_AT(0));
+	text_if_register(text, R5, BF_NE, R4, LABEL_CHUNK);
+	text_jump(text, LABEL_LOST);
 	text_label(text, LABEL_NO_ENTRY);
 	op(text, BF_OP_ADDI, MODE, R9, 0, 0);
 	op(text, BF_OP_SUB, R8, R9, SP, 0);
@@ -136,10 +151,16 @@ static void write_entry(struct text_writer *text, const uint32_t *o)
 
 void hotspot_write_chunks(struct text_writer *text, const uint32_t *o)
 {
+	text_label(text, LABEL_THAW);
+	op(text, BF_OP_SET, R6, 0, 0, 0);
+	op(text, BF_OP_EMIT, R0, R6, R1, HOTSPOT_STUB);
+	op(text, BF_OP_SET, R4, 0, 0, SEEK_STACK);
+	text_jump(text, LABEL_SEEK);
 	text_label(text, LABEL_BARRIER);
-	op(text, BF_OP_PARAMETER, R7, 0, 0, 1);
-	op(text, BF_OP_IF, R7, BF_EQ, 1, 0);
-	text_jump(text, LABEL_LOST_IN_STUB); /* chunks are others by now */
+	op(text, BF_OP_SET, R4, 0, 0, SEEK_CHUNKS);
+	text_if(text, MODE, BF_EQ, MODE_STACK, LABEL_SEEK);
+	text_load(text, R4, 8, 8 * PAUSE_SLOT);
+	text_label(text, LABEL_SEEK);
 	write_entry(text, o);
 	text_label(text, LABEL_NEXT_CHUNK);
 	load_reference(text, o, BF_OP_READ, R6, IN_CHUNK, o[CHUNK_PARENT]);

@@ -37,6 +37,7 @@ enum { R0, R1, R2, R3, R4, R5, R6, R7, R8, R9 };
 /* Between the words of heaps: where a chunk's frames begin and end. */
 #define CHUNK_SP_SLOT	  3
 #define CHUNK_BOTTOM_SLOT 7
+#define PAUSE_SLOT	  11 /* what a pause returns to */
 
 /* The first letters of a blob's name. */
 #define NAME_COMPILED	 0x74656d6e /* nmethod */
@@ -103,6 +104,8 @@ enum label {
 	LABEL_CHUNK,
 	LABEL_NEXT_CHUNK,
 	LABEL_BARRIER,
+	LABEL_THAW,
+	LABEL_SEEK,
 	LABEL_MOUNTED,
 	LABEL_NOT_OURS,
 	LABEL_LOST_IN_STUB,
