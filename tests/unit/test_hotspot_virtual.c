@@ -178,7 +178,10 @@ static void the_entry_is_found_above_the_frame(void **state)
 	assert_int_not_equal(end, BF_END_NONE);
 }
 
-/* ZGC's references, of which the last phase's have another colour: those may have moved. */
+/*
+ * ZGC's references, of which those of former phases have another colour, and as many bits of it: what they led
+ * to may have moved. A chunk's continuation often has, for only a collector reads that field.
+ */
 static void references_may_be_coloured(void **state)
 {
 	enum { VARIABLES = 0xd000, POINTERS = 0xd010, SHIFT_IS = 0xd040, BAD_IS = 0xd048 };
@@ -186,29 +189,32 @@ static void references_may_be_coloured(void **state)
 	int end;
 
 	for (uint32_t shift = 13; shift <= 16; shift++)
-		for (int is_old = 0; is_old < 2; is_old++) {
-			uint64_t colour = 1u << (shift - 1);
+		for (uint32_t other = 13; other <= 16; other++)
+			for (int is_tail_old = 0; is_tail_old < 2; is_tail_old++) {
+				uint64_t colour = 1u << (shift - 1), old = 1u << (other - 1);
 
-			walk = make_virtual();
-			facts.offsets[REFERENCE_BYTES] = 8;
-			facts.offsets[CHUNK_CONTINUATION] = 64;
-			facts.offsets[CHUNK_PARENT] = 56;
-			facts.offsets[CHUNK_STACK] = 72;
-			facts.offsets[Z_VARIABLES] = VARIABLES;
-			facts.offsets[Z_SHIFT] = 8;
-			facts.offsets[Z_BAD_COLOURS] = 16;
-			word(VARIABLES, AT(POINTERS));
-			word(POINTERS + 8, AT(SHIFT_IS));
-			word(POINTERS + 16, AT(BAD_IS));
-			word(SHIFT_IS, shift);
-			word(BAD_IS, 0xf000 & ~colour);
-			word(CONTINUATION + TAIL, AT(CHUNK) << shift | colour);
-			word(CHUNK + 64, AT(CONTINUATION) << shift | (is_old ? colour ^ 0x3000 : colour));
-			word(CHUNK + 56, colour);
-			word(CHUNK + 72 + 8 * 3 + FRAME - 8, AT(CODE + CALL));
-			run(&walk, &end);
-			assert_int_equal(end == BF_END_NONE, !is_old);
-		}
+				walk = make_virtual();
+				facts.offsets[REFERENCE_BYTES] = 8;
+				facts.offsets[CHUNK_CONTINUATION] = 64;
+				facts.offsets[CHUNK_PARENT] = 56;
+				facts.offsets[CHUNK_STACK] = 72;
+				facts.offsets[Z_VARIABLES] = VARIABLES;
+				facts.offsets[Z_SHIFT] = 8;
+				facts.offsets[Z_BAD_COLOURS] = 16;
+				word(VARIABLES, AT(POINTERS));
+				word(POINTERS + 8, AT(SHIFT_IS));
+				word(POINTERS + 16, AT(BAD_IS));
+				word(SHIFT_IS, shift);
+				word(BAD_IS, 0xf000 & ~colour);
+				word(CONTINUATION + TAIL, is_tail_old ? AT(CHUNK) << other | old
+								      : AT(CHUNK) << shift | colour);
+				word(CHUNK + 64,
+				     AT(CONTINUATION + (old == colour ? 0 : 4096)) << other | old);
+				word(CHUNK + 56, old);
+				word(CHUNK + 72 + 8 * 3 + FRAME - 8, AT(CODE + CALL));
+				run(&walk, &end);
+				assert_int_equal(end == BF_END_NONE, !is_tail_old || old == colour);
+			}
 }
 
 /* Of the interpreter, which says in words how far it is to the next one. */

@@ -9,6 +9,7 @@
 #include "runtimes/hotspot_text.h"
 
 #define LEAST_SHIFT 13 /* of references that have a colour */
+#define MOST_SHIFT   16
 #define NOWHERE	    1  /* no address of an object */
 
 /* R4 in write_entry(): what is looked for; larger: the place that a pause returns to. */
@@ -87,7 +88,10 @@ static void uncolour(struct text_writer *text, const uint32_t *o, uint8_t refere
 	text_load(text, R0, 8, SMALL_AT(0));
 	load_z(text, R1, o[Z_SHIFT]);
 	load_z(text, R2, o[Z_BAD_COLOURS]);
-	op(text, BF_OP_IF, R1, BF_EQ, 9, 0);
+	op(text, BF_OP_IF, R1, BF_EQ, 12, 0);
+	op(text, BF_OP_IF, reference, BF_GE, 2, 1 << MOST_SHIFT);
+	op(text, BF_OP_SET, reference, 0, 0, 0);
+	op(text, BF_OP_JUMP, 0, 0, 0, 9);
 	op(text, BF_OP_IFR, reference, BF_NONE, 2, R2);
 	op(text, BF_OP_SET, reference, 0, 0, NOWHERE);
 	op(text, BF_OP_JUMP, 0, 0, 0, 6);
@@ -122,7 +126,7 @@ static void load_continuations(struct text_writer *text, const uint32_t *o, enum
  * MODE = the entry of the virtual thread, IN_CHUNK = its first chunk. Below interpreted frames, the frame
  * pointer leads to the entry; compiled code keeps anything in that register, but has only its arguments
  * above its frame. A chunk and its continuation lead to each other: what a collector is just moving does
- * not, nor does what is no entry.
+ * not, nor does what is no entry. Of ZGC, the chunk's reference is often old, and then counts for nothing.
  */
 static void write_entry(struct text_writer *text, const uint32_t *o)
 {
@@ -135,6 +139,7 @@ static void write_entry(struct text_writer *text, const uint32_t *o)
 	load_reference(text, o, BF_OP_TRY, R6, R5, o[CONTINUATION_TAIL]);
 	expand_reference(text, o, R6);
 	load_continuations(text, o, BF_OP_TRY);
+	op(text, BF_OP_IF, R7, BF_EQ, 1, NOWHERE);
 	text_if_register(text, R5, BF_NE, R7, LABEL_NO_ENTRY);
 	text_if(text, R4, BF_EQ, SEEK_STACK, LABEL_MOUNTED);
 	read_words(text, SMALL, IN_CHUNK, 1, o[CHUNK_PC]);
@@ -168,6 +173,7 @@ void hotspot_write_chunks(struct text_writer *text, const uint32_t *o)
 	expand_reference(text, o, R6);
 	text_if(text, R6, BF_EQ, 0, LABEL_MOUNTED); /* no reference has a colour, too */
 	load_continuations(text, o, BF_OP_READ);
+	op(text, BF_OP_IF, R7, BF_EQ, 2, NOWHERE);
 	op(text, BF_OP_IFR, R5, BF_EQ, 1, R7);
 	text_jump(text, LABEL_LOST);
 	text_label(text, LABEL_CHUNK);

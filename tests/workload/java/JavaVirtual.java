@@ -2,9 +2,9 @@
 /*
  * JavaVirtual hot|cold|quick SECONDS: virtual threads that each stay below a known stack, and pause there all
  * the time, so that most of it is on the heap. If hot, it is compiled; if quick, so are the methods that
- * pause. Once they are there, a line for each is printed, `METHOD<tab>METHOD…`, root first, as the machine
- * itself has them, and an empty one. Compiled for 17, which has no virtual threads: they are started by
- * reflection.
+ * pause, and a collector runs all the time. Once they are there, a line for each is printed,
+ * `METHOD<tab>METHOD…`, root first, as the machine itself has them, and an empty one. Compiled for 17, which
+ * has no virtual threads: they are started by reflection.
  */
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -88,7 +88,13 @@ public class JavaVirtual {
         }
         System.out.println();
         System.out.flush();
-        Thread.sleep(1000L * Integer.parseInt(arguments[1]));
+        long end = System.nanoTime() + 1000000000L * Integer.parseInt(arguments[1]);
+        while (System.nanoTime() < end) {
+            Thread.sleep(100);
+            if (isQuick) {
+                System.gc();
+            }
+        }
         isDone = true;
     }
 }
