@@ -217,6 +217,34 @@ static void references_may_be_coloured(void **state)
 			}
 }
 
+/* Those of ZGC without generations have it in the address. */
+static void addresses_may_be_coloured(void **state)
+{
+	enum { VARIABLES = 0xd000, POINTERS = 0xd010, BAD_IS = 0xd040 };
+	const uint64_t bad = UINT64_C(1) << 60;
+	struct bf_walk walk;
+	int end;
+
+	for (int is_tail_old = 0; is_tail_old < 2; is_tail_old++) {
+		walk = make_virtual();
+		facts.offsets[REFERENCE_BYTES] = 8;
+		facts.offsets[CHUNK_CONTINUATION] = 64;
+		facts.offsets[CHUNK_PARENT] = 56;
+		facts.offsets[CHUNK_STACK] = 72;
+		facts.offsets[X_VARIABLES] = VARIABLES;
+		facts.offsets[X_BAD_COLOURS] = 16;
+		word(VARIABLES, AT(POINTERS));
+		word(POINTERS + 16, AT(BAD_IS));
+		word(BAD_IS, bad);
+		word(CONTINUATION + TAIL, is_tail_old ? AT(CHUNK) | bad : AT(CHUNK));
+		word(CHUNK + 64, AT(CONTINUATION + 4096) | bad);
+		word(CHUNK + 56, 0);
+		word(CHUNK + 72 + 8 * 3 + FRAME - 8, AT(CODE + CALL));
+		run(&walk, &end);
+		assert_int_equal(end == BF_END_NONE, !is_tail_old);
+	}
+}
+
 /* Of the interpreter, which says in words how far it is to the next one. */
 static void links_of_the_interpreter_are_relative(void **state)
 {
@@ -471,6 +499,7 @@ int main(void)
 		BOTH(frames_in_chunks_follow_those_on_the_stack),
 		BOTH(the_entry_is_found_above_the_frame),
 		BOTH(references_may_be_coloured),
+		BOTH(addresses_may_be_coloured),
 		BOTH(links_of_the_interpreter_are_relative),
 		BOTH(frames_that_are_on_their_way_end_the_stack),
 		BOTH(a_pause_is_called_by_frames_in_chunks),

@@ -17,6 +17,7 @@ enum hotspot_offset {
 	OOPS_BASE,   /* how references are compressed: what is added, … */
 	OOPS_SHIFT,  /* … after this many bits */
 	Z_VARIABLES, /* a pointer to pointers to ZGC's; 0: there is no ZGC */
+	X_VARIABLES, /* the same of ZGC without generations */
 	N_HOTSPOT_ADDRESSES,
 	ARRAY_LENGTH = N_HOTSPOT_ADDRESSES,
 	ARRAY_DATA,
@@ -82,6 +83,7 @@ enum hotspot_offset {
 	/* Of pointers to what says how ZGC colours references. */
 	Z_BAD_COLOURS,
 	Z_SHIFT,
+	X_BAD_COLOURS,
 	N_HOTSPOT_OFFSETS,
 };
 _Static_assert(N_HOTSPOT_OFFSETS <= RUNTIME_OFFSETS, "all have room");

@@ -68,7 +68,7 @@ static void expand_compressed(struct text_writer *text, const uint32_t *o, uint8
 	op(text, BF_OP_ADD, reference, reference, R2, 0);
 }
 
-/* @to = the variable of ZGC's. */
+/* @to = the variable of ZGC's that @offset is of, among pointers that R0 leads to. */
 static void load_z(struct text_writer *text, uint8_t to, uint32_t offset)
 {
 	read_words(text, SMALL, R0, 1, offset);
@@ -77,15 +77,30 @@ static void load_z(struct text_writer *text, uint8_t to, uint32_t offset)
 	text_load(text, to, 8, SMALL_AT(0));
 }
 
+/* R0 = where these pointers are. */
+static void load_variables(struct text_writer *text, uint32_t variables)
+{
+	op(text, BF_OP_PARAMETER, R0, 0, 0, 0);
+	read_words(text, SMALL, R0, 1, variables);
+	text_load(text, R0, 8, SMALL_AT(0));
+}
+
+/* ZGC without generations has colours in addresses, which lead to the same memory with all of them. */
+static void check_colour(struct text_writer *text, const uint32_t *o, uint8_t reference)
+{
+	load_variables(text, o[X_VARIABLES]);
+	load_z(text, R2, o[X_BAD_COLOURS]);
+	op(text, BF_OP_IFR, reference, BF_NONE, 1, R2);
+	op(text, BF_OP_SET, reference, 0, 0, NOWHERE);
+}
+
 /*
  * ZGC with generations (zAddress.hpp) has addresses above bits of colour, whose number changes with its
  * phases; with other collectors it is 0. What has a bad colour may have moved: it leads nowhere.
  */
 static void uncolour(struct text_writer *text, const uint32_t *o, uint8_t reference)
 {
-	op(text, BF_OP_PARAMETER, R0, 0, 0, 0);
-	read_words(text, SMALL, R0, 1, o[Z_VARIABLES]);
-	text_load(text, R0, 8, SMALL_AT(0));
+	load_variables(text, o[Z_VARIABLES]);
 	load_z(text, R1, o[Z_SHIFT]);
 	load_z(text, R2, o[Z_BAD_COLOURS]);
 	op(text, BF_OP_IF, R1, BF_EQ, 12, 0);
@@ -106,10 +121,14 @@ static void uncolour(struct text_writer *text, const uint32_t *o, uint8_t refere
 /* Turns a reference into an address, with R0, R1 and R2. */
 static void expand_reference(struct text_writer *text, const uint32_t *o, uint8_t reference)
 {
-	if (o[REFERENCE_BYTES] == 4)
+	if (o[REFERENCE_BYTES] == 4) {
 		expand_compressed(text, o, reference);
-	else if (o[Z_VARIABLES])
+		return;
+	}
+	if (o[Z_VARIABLES])
 		uncolour(text, o, reference);
+	if (o[X_VARIABLES])
+		check_colour(text, o, reference);
 }
 
 /* R5 = the continuation that the entry at MODE is of, R7 = that of the chunk R6, which becomes IN_CHUNK. */

@@ -77,6 +77,8 @@ static const struct {
 	{"ZGlobalsForVMStructs", "_instance_p", Z_VARIABLES, NEVER},
 	{"ZGlobalsForVMStructs", "_ZPointerLoadBadMask", Z_BAD_COLOURS, NEVER},
 	{"ZGlobalsForVMStructs", "_ZPointerLoadShift", Z_SHIFT, NEVER},
+	{"XGlobalsForVMStructs", "_instance_p", X_VARIABLES, NEVER},
+	{"XGlobalsForVMStructs", "_XAddressBadMask", X_BAD_COLOURS, NEVER},
 };
 #define N_FIELDS (sizeof fields / sizeof *fields)
 
@@ -355,6 +357,7 @@ static bool is_aligned(const uint32_t *o)
 		{CHUNK_BOTTOM, 4},	{CHUNK_PC, 8},		 {CHUNK_STACK, 8},
 		{CONTINUATION_TAIL, 4}, {CHUNK_CONTINUATION, 4}, {CHUNK_PARENT, 4},
 		{REFERENCE_BYTES, 4},	{Z_BAD_COLOURS, 8},	 {Z_SHIFT, 8},
+		{X_BAD_COLOURS, 8},
 	};
 
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
