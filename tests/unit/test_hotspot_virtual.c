@@ -363,6 +363,26 @@ static void frames_that_come_back_are_brought_to_the_stack(void **state)
 	}
 }
 
+/* What a method calls when it is entered, to ask a collector, has a word below its return address. */
+static void the_word_below_a_return_address_is_passed_over(void **state)
+{
+	struct bf_walk walk = at_call();
+	int end;
+
+	make();
+	make_code(STUBS, 4, STUBS_NAME, "StubRoutines (final stubs)");
+	walk.pc = AT(STUBS + 0x180);
+	walk.fp = AT(STACK + 0x40);
+	word(STACK + 0x40, AT(STACK + 0x100));
+	word(STACK + 0x48, UINT64_MAX);
+	word(STACK + 0x50, CALLER);
+	assert_int_equal(run(&walk, &end), 1);
+	assert_int_equal(end, BF_END_NONE);
+	assert_int_equal(walk.pc, CALLER);
+	assert_int_equal(walk.sp, AT(STACK + 0x58));
+	assert_int_equal(walk.fp, AT(STACK + 0x100));
+}
+
 /* Before it is known where chunks have their fields, and when they were read too late. */
 static void chunks_that_can_not_be_read_end_the_stack(void **state)
 {
@@ -504,6 +524,7 @@ int main(void)
 		BOTH(frames_that_are_on_their_way_end_the_stack),
 		BOTH(a_pause_is_called_by_frames_in_chunks),
 		BOTH(frames_that_come_back_are_brought_to_the_stack),
+		BOTH(the_word_below_a_return_address_is_passed_over),
 		BOTH(chunks_that_can_not_be_read_end_the_stack),
 		BOTH(classes_say_where_their_fields_are),
 		BOTH(processes_that_have_no_classes_yet_are_asked_again),

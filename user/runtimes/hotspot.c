@@ -231,6 +231,10 @@ static void write_ends(struct text_writer *text)
 	text_load(text, R8, 8, SMALL_AT(8));
 	text_load(text, R9, 8, SMALL_AT(0));
 	op(text, BF_OP_ADDI, R7, FP, 0, 16);
+	op(text, BF_OP_IF, R8, BF_NE, 3, NO_ADDRESS);
+	read_words(text, SMALL, FP, 1, 16);
+	text_load(text, R8, 8, SMALL_AT(0));
+	op(text, BF_OP_ADDI, R7, FP, 0, 24);
 	caller(text, R9);
 }
 

@@ -66,6 +66,9 @@ enum { R0, R1, R2, R3, R4, R5, R6, R7, R8, R9 };
 #define INTERPRETED_BYTECODE  INTERPRETED_AT(-64)
 #define INTERPRETED_CALLER_SP INTERPRETED_AT(-8)
 
+/* What asks a collector when a method is entered has this below its return address. */
+#define NO_ADDRESS (-1)
+
 /* The frame that enters a virtual thread, up to what the frame pointer points at:
  * ContinuationEntry. */
 #define ENTRY_BYTES	   64
