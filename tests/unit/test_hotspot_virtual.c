@@ -383,6 +383,33 @@ static void the_word_below_a_return_address_is_passed_over(void **state)
 	assert_int_equal(walk.fp, AT(STACK + 0x100));
 }
 
+/* A stub that is making its frame has the frame pointer in it already. */
+static void frames_of_stubs_are_found_before_they_are_made(void **state)
+{
+	enum { STUB_FRAME = 160 };
+	static const uint32_t links[] = {8, 48, STUB_FRAME - 16};
+	struct bf_walk walk;
+	int end;
+
+	for (size_t i = 0; i < sizeof links / sizeof *links; i++)
+		for (int is_mine = 0; is_mine < 2; is_mine++) {
+			uint32_t bytes = is_mine ? links[i] + 16 : STUB_FRAME;
+
+			walk = at_call();
+			make();
+			make_code(STUBS, 4, STUBS_NAME, "monitorenter Runtime1 stub");
+			number(STUBS + OFFSET(BLOCK_SIZE) + OFFSET(BLOB_FRAME_SIZE), STUB_FRAME / 8);
+			walk.pc = AT(STUBS + 0x180);
+			walk.exact = walk.is_leaf = 1;
+			walk.fp = is_mine ? AT(STACK + links[i]) : AT(STACK + STUB_FRAME);
+			word(STACK + bytes - 8, CALLER);
+			assert_int_equal(run(&walk, &end), 1);
+			assert_int_equal(end, BF_END_NONE);
+			assert_int_equal(walk.pc, CALLER);
+			assert_int_equal(walk.sp, AT(STACK + bytes));
+		}
+}
+
 /* Before it is known where chunks have their fields, and when they were read too late. */
 static void chunks_that_can_not_be_read_end_the_stack(void **state)
 {
@@ -525,6 +552,7 @@ int main(void)
 		BOTH(a_pause_is_called_by_frames_in_chunks),
 		BOTH(frames_that_come_back_are_brought_to_the_stack),
 		BOTH(the_word_below_a_return_address_is_passed_over),
+		BOTH(frames_of_stubs_are_found_before_they_are_made),
 		BOTH(chunks_that_can_not_be_read_end_the_stack),
 		BOTH(classes_say_where_their_fields_are),
 		BOTH(processes_that_have_no_classes_yet_are_asked_again),

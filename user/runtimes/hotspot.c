@@ -159,6 +159,8 @@ static void write_stub(struct text_writer *text)
 	text_if(text, R7, BF_EQ, CODE_RETURN, LABEL_ENTERED);
 	text_if(text, R7, BF_EQ, CODE_PUSH_FP, LABEL_ENTERED);
 	text_if(text, R8, BF_EQ, CODE_PUSH_FP, LABEL_PUSHED);
+	op(text, BF_OP_SUB, R7, FP, SP, 0);
+	text_if_register(text, R7, BF_LT, R4, LABEL_BY_POINTER); /* it is being made or left */
 	text_label(text, LABEL_BY_SIZE_OR_POINTER);
 	text_if(text, R4, BF_EQ, 0, LABEL_BY_POINTER);
 	text_label(text, LABEL_BY_SIZE);
