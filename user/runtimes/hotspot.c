@@ -201,6 +201,11 @@ static void write_compiled(struct text_writer *text, const uint32_t *o)
 	op(text, BF_OP_SHR, R9, R9, 0, 8);
 	op(text, BF_OP_ANDI, R9, R9, 0, 0xffffff);
 	text_if(text, R9, BF_EQ, CODE_SUB_32, LABEL_BY_SIZE);
+	for (int is_before = 0; is_before < 2; is_before++) {
+		text_load(text, R9, 4, SMALL_AT(is_before ? 8 : 0));
+		op(text, BF_OP_ANDI, R9, R9, 0, 0xffffff);
+		text_if(text, R9, BF_EQ, CODE_ASK, LABEL_BY_SIZE);
+	}
 	text_jump(text, LABEL_ENTERED);
 	text_label(text, LABEL_WHOLE);
 	text_if(text, R7, BF_EQ, CODE_RETURN, LABEL_ENTERED);
