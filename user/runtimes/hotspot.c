@@ -173,6 +173,31 @@ static void write_stub(struct text_writer *text)
 	caller(text, R9);
 }
 
+/* Jumps if @code is what begins @before bytes before pc. */
+static void if_code(struct text_writer *text, uint32_t before, int32_t code, enum label label)
+{
+	text_load(text, R9, 8, SMALL_AT(before ? 0 : 8));
+	if (before && before < 8)
+		op(text, BF_OP_SHR, R9, R9, 0, (int32_t)(8 * (8 - before)));
+	op(text, BF_OP_ANDI, R9, R9, 0, 0xffffff);
+	text_if(text, R9, BF_EQ, code, label);
+}
+
+/* The frame is made, but not all that follows that is done; or there is the frame pointer only. */
+static void write_begun(struct text_writer *text)
+{
+	if_code(text, 0, CODE_MOVE_FP, LABEL_BY_SIZE);
+	text_if(text, R9, BF_EQ, CODE_ADD_FP_8, LABEL_BY_SIZE);
+	text_if(text, R9, BF_EQ, CODE_ADD_FP_32, LABEL_BY_SIZE);
+	text_if(text, R9, BF_EQ, CODE_ASK_32, LABEL_BY_SIZE);
+	text_if(text, R9, BF_EQ, CODE_ASK_8, LABEL_BY_SIZE);
+	if_code(text, 3, CODE_MOVE_FP, LABEL_PUSHED);
+	if_code(text, 4, CODE_SUB_8, LABEL_BY_SIZE);
+	if_code(text, 5, CODE_ASK_8, LABEL_BY_SIZE);
+	if_code(text, 7, CODE_SUB_32, LABEL_BY_SIZE);
+	if_code(text, 8, CODE_ASK_32, LABEL_BY_SIZE);
+}
+
 static void write_compiled(struct text_writer *text, const uint32_t *o)
 {
 	text_label(text, LABEL_COMPILED);
@@ -192,20 +217,7 @@ static void write_compiled(struct text_writer *text, const uint32_t *o)
 	text_load(text, R9, 2, SMALL_AT(8));
 	text_if_register(text, R6, BF_GE, R5, LABEL_WHOLE);
 	text_if(text, R8, BF_EQ, CODE_PUSH_FP, LABEL_PUSHED);
-	text_load(text, R9, 4, SMALL_AT(4));
-	op(text, BF_OP_SHR, R1, R9, 0, 8);
-	text_if(text, R1, BF_EQ, CODE_MOVE_FP, LABEL_PUSHED);
-	op(text, BF_OP_ANDI, R9, R9, 0, 0xffffff);
-	text_if(text, R9, BF_EQ, CODE_SUB_8, LABEL_BY_SIZE);
-	text_load(text, R9, 8, SMALL_AT(0));
-	op(text, BF_OP_SHR, R9, R9, 0, 8);
-	op(text, BF_OP_ANDI, R9, R9, 0, 0xffffff);
-	text_if(text, R9, BF_EQ, CODE_SUB_32, LABEL_BY_SIZE);
-	for (int is_before = 0; is_before < 2; is_before++) {
-		text_load(text, R9, 4, SMALL_AT(is_before ? 8 : 0));
-		op(text, BF_OP_ANDI, R9, R9, 0, 0xffffff);
-		text_if(text, R9, BF_EQ, CODE_ASK, LABEL_BY_SIZE);
-	}
+	write_begun(text);
 	text_jump(text, LABEL_ENTERED);
 	text_label(text, LABEL_WHOLE);
 	text_if(text, R7, BF_EQ, CODE_RETURN, LABEL_ENTERED);

@@ -55,7 +55,10 @@ enum { R0, R1, R2, R3, R4, R5, R6, R7, R8, R9 };
 #define CODE_MOVE_FP 0xec8b48 /* mov %rsp,%rbp: if frame pointers are asked for */
 #define CODE_SUB_8   0xec8348 /* sub $N,%rsp, N of one byte */
 #define CODE_SUB_32  0xec8148 /* … of four */
-#define CODE_ASK     0x7f8141 /* cmpl $N,N(%r15): whether a collector is asked, on top of the frame */
+#define CODE_ADD_FP_8  0xc58348 /* add $N,%rbp, N of one byte */
+#define CODE_ADD_FP_32 0xc58148 /* … of four */
+#define CODE_ASK_8   0x7f8341 /* cmpl $N,N(%r15), N of one byte: whether a collector is asked, on top of the frame */
+#define CODE_ASK_32  0x7f8141 /* … of four */
 #define CODE_POLL    0x3b49   /* cmp N(%r15),%rsp: before a return */
 #define CODE_ABOVE   0x870f   /* ja: what follows that */
 #define CODE_BARRIER 0xa78b49 /* mov N(%r15),%rsp: nothing else is returned to that begins so */
