@@ -193,9 +193,13 @@ static void write_begun(struct text_writer *text)
 	text_if(text, R9, BF_EQ, CODE_ASK_8, LABEL_BY_SIZE);
 	if_code(text, 3, CODE_MOVE_FP, LABEL_PUSHED);
 	if_code(text, 4, CODE_SUB_8, LABEL_BY_SIZE);
+	text_if(text, R9, BF_EQ, CODE_ADD_FP_8, LABEL_BY_SIZE);
 	if_code(text, 5, CODE_ASK_8, LABEL_BY_SIZE);
+	text_if(text, R9, BF_EQ, CODE_STORE_FP_8, LABEL_BY_SIZE);
 	if_code(text, 7, CODE_SUB_32, LABEL_BY_SIZE);
+	text_if(text, R9, BF_EQ, CODE_ADD_FP_32, LABEL_BY_SIZE);
 	if_code(text, 8, CODE_ASK_32, LABEL_BY_SIZE);
+	text_if(text, R9, BF_EQ, CODE_STORE_FP_32, LABEL_BY_SIZE);
 }
 
 static void write_compiled(struct text_writer *text, const uint32_t *o)

@@ -57,6 +57,8 @@ enum { R0, R1, R2, R3, R4, R5, R6, R7, R8, R9 };
 #define CODE_SUB_32  0xec8148 /* … of four */
 #define CODE_ADD_FP_8  0xc58348 /* add $N,%rbp, N of one byte */
 #define CODE_ADD_FP_32 0xc58148 /* … of four */
+#define CODE_STORE_FP_8	 0x6c8948 /* mov %rbp,N(%rsp), N of one byte; nothing may follow it for a while */
+#define CODE_STORE_FP_32 0xac8948 /* … of four */
 #define CODE_ASK_8   0x7f8341 /* cmpl $N,N(%r15), N of one byte: whether a collector is asked, on top of the frame */
 #define CODE_ASK_32  0x7f8141 /* … of four */
 #define CODE_POLL    0x3b49   /* cmp N(%r15),%rsp: before a return */
