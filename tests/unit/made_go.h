@@ -46,6 +46,7 @@ struct made_go_function {
 	const char *code;
 	size_t n_code;
 	struct made_go_value sizes[6]; /* to the end of the function; empty: not in the table */
+	uint32_t filled;	       /* bytes at the end that have no size */
 };
 
 #define CODE(text) text, sizeof(text) - 1
@@ -61,7 +62,7 @@ static const struct made_go_function made_go_functions[GO_N_FUNCTIONS] = {
 	{"main.leaf", 0xc0, 0xe0, 4, CODE("\x48\x31\xed"), {{0, 0}}},
 	/* push %rbp; mov %rsp,%rbp; nop; mov %rbx,%rsp; call *%rdi. */
 	{"runtime.systemstack", 0xe0, 0x120, 6, CODE("\x55\x48\x89\xe5\x90\x48\x89\xdc\xff\xd7"),
-	 {{0, 0}, {1, 8}, {0x30, 0}}},
+	 {{0, 0}, {1, 8}}, 0x0f},
 	/* mov %rax,%rdx; mov 56(%r14),%rsp; push %rax; call *%r12. */
 	{"runtime.mcall", 0x120, 0x160, 6, CODE("\x48\x89\xc2\x49\x8b\x66\x38\x50\x41\xff\xd4"),
 	 {{0, 0}, {8, 8}}},
@@ -155,7 +156,7 @@ static inline void made_go_record(const struct made_go *go, size_t i, uint32_t n
 	bool has_tree = i == 0;
 
 	if (function->sizes[0].value || function->sizes[0].at || i != GO_N_FUNCTIONS - 1)
-		programs[0] = made_go_program(values, function->sizes, 6, end);
+		programs[0] = made_go_program(values, function->sizes, 6, end - function->filled);
 	if (has_tree) {
 		programs[1] =
 			made_go_program(values, made_go_files, MADE_COUNT(made_go_files), end);

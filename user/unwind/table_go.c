@@ -204,9 +204,10 @@ static int write_frames(struct table_go *go, struct go_rows *rows,
 		if (r < 0)
 			return r;
 	}
-	values.end -= function->start;
-	return values.end < rows->size ? table_writer_gap(rows->writer, rows->offset + values.end)
-				       : 0;
+	values.end -= function->start; /* what fills the space up to the next one may have none */
+	if (values.end >= rows->size || values.end >= rows->switched)
+		return 0;
+	return table_writer_gap(rows->writer, rows->offset + values.end);
 }
 
 /* Writes what holds once the function is on another stack. */
