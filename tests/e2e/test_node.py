@@ -113,6 +113,17 @@ def test_threads_have_the_stacks_that_v8_says(node, leaf, tmp_path):
 
 
 @pytest.mark.parametrize("node", NODES)
+def test_copies_of_the_interpreter_run_functions(node, tmp_path):
+    """As perf(1) wants it: each function has a copy of the interpreter's entry."""
+    out = tmp_path / "x.folded"
+    with started(node, "--interpreted-frames-native-stack", WORKLOADS / "truth.js", "nap") as process:
+        truths = read_truth(process)
+        result = record("-p", process.pid, "--offcpu", "-d", 1, "--threads", "-o", out)
+    assert_right(threads_of(Folded(out)), truths[0])
+    assert result.summary["runtimes"]["nameless_code"] == 0
+
+
+@pytest.mark.parametrize("node", NODES)
 def test_optimized_code_shows_what_is_inlined_at_its_calls(node, tmp_path):
     out = tmp_path / "x.folded"
     with started(node, WORKLOADS / "inlined.js", 20) as process:

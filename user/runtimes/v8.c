@@ -64,10 +64,13 @@ enum label {
 	LABEL_VARIABLES,
 	LABEL_INFERRED,
 	LABEL_NAMED,
-	LABEL_SOMEWHERE,
 	LABEL_GENERATED,
-	LABEL_FUNCTION,
+	LABEL_NOT_BASELINE,
+	LABEL_COPY,
 	LABEL_OPTIMIZED,
+	LABEL_INTERPRETED,
+	LABEL_SOMEWHERE,
+	LABEL_FUNCTION,
 	LABEL_CALLER,
 	LABEL_END,
 };
@@ -237,32 +240,61 @@ static void write_built_in(struct text_writer *text, const uint32_t *o)
 	text_if(text, R8, BF_NE, o[TYPE_BYTECODE], LABEL_FUNCTION);
 	text_load(text, R7, 4, FRAME_AT(V8_FRAME_OFFSET));
 	text_if(text, R7, BF_NE, 0, LABEL_FUNCTION);
-	text_if(text, EXACT, BF_NE, 0, LABEL_SOMEWHERE); /* a register has it */
+	text_jump(text, LABEL_INTERPRETED);
+	text_label(text, LABEL_GENERATED);
+}
+
+/* Goes to @label unless PC lies in the instructions of @code. */
+static void write_within(struct text_writer *text, const uint32_t *o, uint8_t code,
+			 enum label label)
+{
+	try_words(text, SMALL, code, 1, (int32_t)(o[CODE_SIZE] & ~7u) - 1);
+	text_load(text, R9, 4, SMALL_AT(o[CODE_SIZE] & 7));
+	if (o[TYPE_STREAM]) {
+		try_words(text, SMALL, code, 1, (int32_t)o[CODE_START] - 1);
+		text_load(text, R8, 8, SMALL_AT(0));
+	} else {
+		op(text, BF_OP_ADDI, R8, code, 0, (int32_t)o[CODE_START] - 1);
+	}
+	op(text, BF_OP_SUB, R7, PC, R8, 0);
+	text_if_register(text, R7, BF_GE, R9, label);
+}
+
+/*
+ * Code of the function itself, if it says so: baseline code, or, with
+ * --interpreted-frames-native-stack, a copy of the interpreter's entry.
+ */
+static void write_own(struct text_writer *text, const uint32_t *o)
+{
+	op(text, BF_OP_ADDI, CODE, DATA, 0, 0);
+	write_type(text, o, DATA);
+	text_if(text, R8, BF_EQ, o[TYPE_INTERPRETER_DATA], LABEL_COPY);
+	text_if(text, R8, BF_NE, o[TYPE_CODE], LABEL_OPTIMIZED);
+	write_within(text, o, DATA, LABEL_NOT_BASELINE);
+	op(text, BF_OP_ADDI, SHARED, SHARED, 0, V8_AS_BASELINE);
+	op(text, BF_OP_EMIT, SHARED, OFFSET, IDENTITY, V8_BASELINE);
+	text_jump(text, LABEL_CALLER);
+	text_label(text, LABEL_NOT_BASELINE);
+	try_words(text, SMALL, DATA, 1, (int32_t)o[CODE_DEOPTIMIZATION] - 1);
+	text_load(text, CODE, 8, SMALL_AT(0));
+	write_type(text, o, CODE);
+	text_if(text, R8, BF_NE, o[TYPE_INTERPRETER_DATA], LABEL_OPTIMIZED);
+	text_label(text, LABEL_COPY);
+	try_words(text, SMALL, CODE, 1, V8_INTERPRETER_COPY - 1);
+	text_load(text, CODE, 8, SMALL_AT(0));
+	write_within(text, o, CODE, LABEL_OPTIMIZED);
+	text_jump(text, LABEL_INTERPRETED);
+}
+
+/* The frame has where in its bytecode the function is; a leaf's is in a register. */
+static void write_interpreted(struct text_writer *text, const uint32_t *o)
+{
+	text_label(text, LABEL_INTERPRETED);
+	text_if(text, EXACT, BF_NE, 0, LABEL_SOMEWHERE);
 	text_load(text, OFFSET, 4, FRAME_AT(V8_FRAME_OFFSET) + 4);
 	op(text, BF_OP_ADDI, OFFSET, OFFSET, 0, 1 - (int32_t)o[BYTECODE_DATA]);
 	text_label(text, LABEL_SOMEWHERE);
 	op(text, BF_OP_EMIT, SHARED, OFFSET, IDENTITY, V8_INTERPRETED);
-	text_jump(text, LABEL_CALLER);
-	text_label(text, LABEL_GENERATED);
-}
-
-/* Code of the function itself, if it says so. */
-static void write_baseline(struct text_writer *text, const uint32_t *o)
-{
-	write_type(text, o, DATA);
-	text_if(text, R8, BF_NE, o[TYPE_CODE], LABEL_OPTIMIZED);
-	try_words(text, SMALL, DATA, 1, (int32_t)(o[CODE_SIZE] & ~7u) - 1);
-	text_load(text, R9, 4, SMALL_AT(o[CODE_SIZE] & 7));
-	if (o[TYPE_STREAM]) {
-		try_words(text, SMALL, DATA, 1, (int32_t)o[CODE_START] - 1);
-		text_load(text, R8, 8, SMALL_AT(0));
-	} else {
-		op(text, BF_OP_ADDI, R8, DATA, 0, (int32_t)o[CODE_START] - 1);
-	}
-	op(text, BF_OP_SUB, R7, PC, R8, 0);
-	text_if_register(text, R7, BF_GE, R9, LABEL_OPTIMIZED);
-	op(text, BF_OP_ADDI, SHARED, SHARED, 0, V8_AS_BASELINE);
-	op(text, BF_OP_EMIT, SHARED, OFFSET, IDENTITY, V8_BASELINE);
 	text_jump(text, LABEL_CALLER);
 }
 
@@ -298,8 +330,9 @@ int v8_write(const struct runtime_facts *facts, struct bf_text *ret)
 	write_function(&text, o);
 	write_identity(&text, o);
 	write_built_in(&text, o);
-	write_baseline(&text, o);
+	write_own(&text, o);
 	write_optimized(&text);
+	write_interpreted(&text, o);
 	text_label(&text, LABEL_FUNCTION);
 	op(&text, BF_OP_ADDI, SHARED, SHARED, 0, V8_AS_FUNCTION);
 	op(&text, BF_OP_EMIT, SHARED, OFFSET, IDENTITY, V8_FUNCTION);

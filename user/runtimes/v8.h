@@ -87,6 +87,10 @@ struct v8_tail {
 #define V8_FRAME_BYTECODE (-32)
 #define V8_FRAME_OFFSET	  (-40)
 
+/* InterpreterData: the bytecode, and a copy of the interpreter's entry that only it uses. */
+#define V8_INTERPRETER_BYTECODE 8
+#define V8_INTERPRETER_COPY	16
+
 /* Of frames. */
 enum v8_kind {
 	V8_FUNCTION = RUNTIME_KIND_IS_CODE, /* built-in, or somewhere in what is compiled */

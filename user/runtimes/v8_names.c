@@ -252,7 +252,7 @@ static uint64_t bytecode_of(const struct v8_heap *heap, const struct v8_shared *
 			if (v8_word(heap, data, heap->o[CODE_DEOPTIMIZATION], &data) < 0)
 				return 0;
 		} else if (type == (int)heap->o[TYPE_INTERPRETER_DATA]) {
-			if (v8_word(heap, data, 8, &data) < 0)
+			if (v8_word(heap, data, V8_INTERPRETER_BYTECODE, &data) < 0)
 				return 0;
 		} else {
 			return 0;
