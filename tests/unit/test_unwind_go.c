@@ -189,12 +189,27 @@ static void test_unsaved(void **state)
 	unwind_table_done(&table);
 }
 
+/* Go up to 1.20, a frame of the frame pointer only: mov %rbp,(%rsp) has no displacement. */
+static void test_smallest_frame(void **state)
+{
+	uint8_t *code = (uint8_t *)image + GO_FILE(GO_TEXT);
+
+	memset(image, 0, sizeof image);
+	made_go(&(struct made_go){.version = 18}, (uint8_t *)image);
+	memcpy(code + 0x80, "\x90\x48\x89\x2c\x24\x90\x90\x90", 8);
+	build();
+	expect_frames(1, 1, 5, 8, false);
+	expect_frames(1, 5, 8, 8, true);
+	expect_frames(1, 8, 0x30, 40, true);
+	unwind_table_done(&table);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rows),	cmocka_unit_test(test_no_flags),
 		cmocka_unit_test(test_entry),	cmocka_unit_test(test_damaged_sizes),
-		cmocka_unit_test(test_unsaved),
+		cmocka_unit_test(test_unsaved), cmocka_unit_test(test_smallest_frame),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

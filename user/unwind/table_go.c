@@ -139,6 +139,8 @@ static void find_saved(struct table_go *go, struct go_rows *rows, uint64_t at, i
 	} else if (n == 9 && memcmp(code + 1, "\x48\x89\x6c\x24", 4) == 0 &&
 		   (int8_t)code[5] == size - 8) {
 		rows->saved = at + 5;
+	} else if (n == 9 && size == 8 && memcmp(code + 1, "\x48\x89\x2c\x24", 4) == 0) {
+		rows->saved = at + 4;
 	} else if (n == 9 && memcmp(code + 1, "\x48\x89\xac\x24", 4) == 0) {
 		memcpy(&where, code + 5, sizeof where);
 		rows->saved = where == size - 8 ? at + 8 : UINT64_MAX;
