@@ -124,6 +124,20 @@ def test_copies_of_the_interpreter_run_functions(node, tmp_path):
 
 
 @pytest.mark.parametrize("node", NODES)
+def test_functions_with_thousands_of_variables_have_names(node, tmp_path):
+    """As a bundle's own function has, if others refer to them."""
+    script, out = tmp_path / "bundle.js", tmp_path / "x.folded"
+    variables = "".join(f"let v{i};\n" for i in range(3000))
+    script.write_text(variables + "function burn() { eval('v0'); console.log(''); for (;;); }\nburn();\n")
+    with started(node, script) as process:
+        process.stdout.readline()
+        result = record("-p", process.pid, "-d", 1, "-F", FREQUENCY, "-o", out)
+    burning = [functions(frames) for frames, _ in Folded(out).stacks if "burn" in functions(frames)]
+    assert burning and all(names[names.index("burn") - 1] == "(anonymous)" for names in burning)
+    assert result.summary["runtimes"]["nameless_code"] == 0
+
+
+@pytest.mark.parametrize("node", NODES)
 def test_optimized_code_shows_what_is_inlined_at_its_calls(node, tmp_path):
     out = tmp_path / "x.folded"
     with started(node, WORKLOADS / "inlined.js", 20) as process:

@@ -111,8 +111,8 @@ int v8_shared(const struct v8_heap *heap, uint64_t pointer, struct v8_shared *re
 
 /* --- names --- */
 
-#define SCOPE_MOST_LOCALS 1024
-#define SCOPE_TAIL	  8 /* words after the variables that are looked at */
+#define SCOPE_MOST_LOCALS (1 << 20) /* a bundle's own function has thousands */
+#define SCOPE_TAIL	  8	    /* words after the variables that are looked at */
 
 /*
  * After the variables comes the function's name, if it has one, and where that is; then what the
