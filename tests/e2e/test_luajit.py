@@ -128,6 +128,26 @@ def test_reused_addresses_have_their_own_names(luajit, tmp_path):
     interpreters.assert_reused_addresses_have_their_own_names(folded, result)
 
 
+def test_a_library_is_found_that_only_its_traces_run(tmp_path):
+    """No stack goes through the library's own code: the loop runs from the start."""
+    out = tmp_path / "x.folded"
+    program = """
+import ctypes
+lua = ctypes.CDLL("libluajit-5.1.so.2")
+lua.luaL_newstate.restype = ctypes.c_void_p
+state = ctypes.c_void_p(lua.luaL_newstate())
+lua.luaL_openlibs(state)
+lua.luaL_loadstring(state, b"local x, stop = 0, os.time() + 2; "
+                           b"while os.time() < stop do for i = 1, 2e5 do x = (x * 31 + i) % 1003 end end")
+lua.lua_pcall(state, 0, 0, 0)
+"""
+    record("-F", 499, "-o", out, "--", "/usr/bin/python3", "-c", program)
+    folded = Folded(out)
+    whole = folded.total(lambda frames: "_start" in frames and any("[string]" in frame for frame in frames))
+    lost = folded.total(lambda frames: "[truncated]" in frames and "[anon]" in frames)
+    assert whole > 50 and lost < 0.05 * whole, (whole, lost)
+
+
 def test_other_releases_show_native_frames_and_the_reason(tmp_path):
     other = tmp_path / "luajit"
     code, n = re.subn(rb"(LuaJIT 2\.1\.[0-9a-z-]*)\d(?![0-9a-z-])", rb"\g<1>9", open(LUAJITS[0], "rb").read())

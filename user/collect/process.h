@@ -85,6 +85,7 @@ struct process {
 	bool is_wanted;	   /* BPF has seen this process, or its parent */
 	uint32_t n_misses; /* addresses of its stacks outside of all mappings of this version */
 	uint64_t pushed;   /* version of the mappings that BPF knows; 0: none */
+	uint64_t searched; /* version of those whose files were all looked at; 0: none */
 };
 
 struct processes {

@@ -17,6 +17,7 @@
 #include "collect/range_walk.h"
 #include "profiler.skel.h"
 
+#define MOST_SEARCHED 256 /* mappings of a process whose files are looked at for runtimes */
 #define MAPPING_WORDS (sizeof(struct bf_mapping) / sizeof(uint32_t))
 #define FIRST_CLASS   5 /* log2 of the mappings in the smallest room */
 #define LAST_CLASS    5 /* each has room for twice as many as the previous one */
@@ -354,8 +355,7 @@ static void give_to_bpf(struct unwinder *unwinder, uint32_t pid, const struct bf
 }
 
 /* Sets what finds the frames of the process's runtimes. */
-static int find_programs(struct unwinder *unwinder, struct process *process,
-			 struct bf_process *ret)
+static int find_programs(struct unwinder *unwinder, struct process *process, struct bf_process *ret)
 {
 	struct found_runtime found[BF_PROCESS_RUNTIMES];
 	uint32_t n = 0, to = 0;
@@ -376,8 +376,7 @@ static int find_programs(struct unwinder *unwinder, struct process *process,
 }
 
 /* Sets where BPF finds the process's mappings. Errors: -ENOSPC, -ENOMEM. */
-static int place_process(struct unwinder *unwinder, struct process *process,
-			 struct bf_process *ret)
+static int place_process(struct unwinder *unwinder, struct process *process, struct bf_process *ret)
 {
 	struct list_rooms *rooms = &process->mappings->rooms;
 	struct generated_code generated = find_generated(unwinder, process);
@@ -505,22 +504,47 @@ int unwinder_reclaim(struct unwinder *unwinder)
 	return 0;
 }
 
+/* Looks at all files of @process. */
+static int look_at_files(struct unwinder *unwinder, const struct process *process)
+{
+	struct walk_code code;
+
+	for (size_t i = 0; i < process->mappings->n; i++) {
+		const struct mapping *mapping = &process->mappings->items[i];
+		int r = tables_look_up(&unwinder->tables, mapping, mapping->offset,
+				       epoch_now(unwinder), &code);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/*
+ * A stack of @process was cut off: it may have begun in code of a runtime whose own library no
+ * stack has gone through. Looks at it once for each change of a list that is not long.
+ */
+static int search_runtimes(struct unwinder *unwinder, struct process *process)
+{
+	const struct mapping_list *list = process->mappings;
+
+	if (unwinder->no_runtimes || process->searched == list->version ||
+	    list->n > MOST_SEARCHED || process_has_ranges(&unwinder->tables, process))
+		return 0;
+	process->searched = list->version;
+	return look_at_files(unwinder, process);
+}
+
 int unwinder_prepare(struct unwinder *unwinder, uint32_t index)
 {
 	struct process *process = &unwinder->processes->processes[index];
-	struct walk_code code;
 	int r = look_around(unwinder, index);
 
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < process->mappings->n; i++) {
-		const struct mapping *mapping = &process->mappings->items[i];
-
-		r = tables_look_up(&unwinder->tables, mapping, mapping->offset,
-				   epoch_now(unwinder), &code);
-		if (r < 0)
-			return r;
-	}
+	r = look_at_files(unwinder, process);
+	if (r < 0)
+		return r;
 	process->is_wanted = true;
 	return push(unwinder, process);
 }
@@ -641,6 +665,9 @@ int unwinder_walk(struct unwinder *unwinder, const struct bf_snapshot_event *eve
 	if (n == 0)
 		frames[n++] = walk.pc;
 	process = &unwinder->processes->processes[context.process];
+	r = walk.end == BF_END_ENTRY ? 0 : search_runtimes(unwinder, process);
+	if (r < 0)
+		return r;
 	process->is_wanted = true;
 	if (event->walk.end == BF_END_PROCESS)
 		process->pushed = 0;
