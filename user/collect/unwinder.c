@@ -520,16 +520,24 @@ static int look_at_files(struct unwinder *unwinder, const struct process *proces
 	return 0;
 }
 
+static bool is_generated(const struct unwinder *unwinder, const struct process *process, uint64_t pc)
+{
+	const struct mapping *mapping = mapping_find(process->mappings, pc);
+
+	return mapping && unwinder->processes->files.files[mapping->file].is_memory;
+}
+
 /*
- * A stack of @process was cut off: it may have begun in code of a runtime whose own library no
- * stack has gone through. Looks at it once for each change of a list that is not long.
+ * A stack of @process was cut off at @pc: if that is generated code, it may be of a runtime whose own
+ * library no stack has gone through. Looks at it once for each change of a list that is not long.
  */
-static int search_runtimes(struct unwinder *unwinder, struct process *process)
+static int search_runtimes(struct unwinder *unwinder, struct process *process, uint64_t pc)
 {
 	const struct mapping_list *list = process->mappings;
 
 	if (unwinder->no_runtimes || process->searched == list->version ||
-	    list->n > MOST_SEARCHED || process_has_ranges(&unwinder->tables, process))
+	    list->n > MOST_SEARCHED || !is_generated(unwinder, process, pc) ||
+	    process_has_ranges(&unwinder->tables, process))
 		return 0;
 	process->searched = list->version;
 	return look_at_files(unwinder, process);
@@ -665,7 +673,7 @@ int unwinder_walk(struct unwinder *unwinder, const struct bf_snapshot_event *eve
 	if (n == 0)
 		frames[n++] = walk.pc;
 	process = &unwinder->processes->processes[context.process];
-	r = walk.end == BF_END_ENTRY ? 0 : search_runtimes(unwinder, process);
+	r = walk.end == BF_END_ENTRY ? 0 : search_runtimes(unwinder, process, walk.pc);
 	if (r < 0)
 		return r;
 	process->is_wanted = true;
