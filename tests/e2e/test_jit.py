@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Names of JIT-compiled code: first a small JIT with a known truth, then real ones."""
+import base64
 import json
 import os
+import random
 import shutil
 import subprocess
 import time
@@ -420,3 +422,33 @@ def test_llvm(tmp_path, bitcode, how):
     assert total > (500000 if how == "waits" else 20)
     whole = [value for frames, value in stacks if "[truncated]" not in frames and frames.count("[anon]") == 3]
     assert sum(whole) >= 0.99 * total
+
+
+def test_regular_expressions_that_pcre2_has_compiled_have_their_callers(tmp_path):
+    """grep -P: no file says how large its frames are."""
+    grep = shutil.which("grep")
+    if not grep:
+        pytest.skip("no grep")
+    known = subprocess.run([grep, "-qP", "a"], input=b"a", check=False).returncode == 0
+    if not known or os.uname().machine != "x86_64":
+        pytest.skip("this grep has no -P, or it generates code that is not known")
+    chance = random.Random(1)
+    lines = [base64.b64encode(chance.randbytes(150)) for _ in range(20000)]
+    text = tmp_path / "text"
+    text.write_bytes(b"\n".join(lines) * 4)
+    script = (f"end=$((SECONDS + 3)); while [ $SECONDS -lt $end ]; do "
+              f"{grep} -cP '(a+b|c[d-z]+)+(\\d\\w)+x\\1' {text}; done; true")
+    out = tmp_path / "x.folded"
+    record("-F", FREQUENCY, "--oncpu", "-o", out, "--", "bash", "-c", script)
+    stacks = [(frames, value) for frames, value in Folded(out).stacks if frames[0] == "grep"]
+    total = sum(value for _, value in stacks)
+    compiled = sum(value for frames, value in stacks if "PCRE2 JIT_[j]" in frames)
+    if not compiled and not any("pcre2_jit_match_8" in frames for frames, _ in stacks):
+        pytest.skip("libpcre2 of this machine generates no code")
+    assert compiled > 0.3 * total > 100, (compiled, total)
+    cut = sum(value for frames, value in stacks if "[truncated]" in frames)
+    assert cut <= 0.03 * total, (cut, total)
+    for frames, _ in stacks:
+        if "PCRE2 JIT_[j]" in frames and "[truncated]" not in frames:
+            assert "pcre2_match_8" in frames[2:frames.index("PCRE2 JIT_[j]")], frames
+            assert frames[1] == "_start", frames

@@ -163,6 +163,34 @@ static void a_process_has_so_many_runtimes_only(void **state)
 	assert_ptr_equal(found[BF_PROCESS_RUNTIMES - 1].facts, &facts[BF_PROCESS_RUNTIMES - 1]);
 }
 
+/* PCRE2, row 10, which any program may have. */
+static void regular_expressions_give_way(void **state)
+{
+	struct runtime_facts facts[BF_PROCESS_RUNTIMES + 1] = {{.runtime = 10}};
+	struct tables tables = {.n_runtimes = 1};
+	struct process process = made_process(BF_PROCESS_RUNTIMES + 1);
+	struct found_runtime found[BF_PROCESS_RUNTIMES];
+
+	runtimes[0] = &facts[0];
+	assert_true(process_has_ranges(&tables, &process));
+	assert_false(process_has_own_ranges(&tables, &process));
+	for (uint32_t i = 1; i <= BF_PROCESS_RUNTIMES; i++) {
+		facts[i].runtime = i;
+		runtimes[i] = &facts[i];
+	}
+	tables.n_runtimes++;
+	assert_int_equal(process_runtimes(&tables, &process, found), BF_PROCESS_RUNTIMES);
+	assert_ptr_equal(found[0].facts, &facts[BF_PROCESS_RUNTIMES]);
+	assert_ptr_equal(found[1].facts, &facts[1]);
+	assert_true(process_has_own_ranges(&tables, &process)); /* the fourth is Java */
+	/* Last, they get none. */
+	facts[0].runtime = BF_PROCESS_RUNTIMES;
+	facts[BF_PROCESS_RUNTIMES].runtime = 10;
+	list.version++;
+	assert_int_equal(process_runtimes(&tables, &process, found), BF_PROCESS_RUNTIMES);
+	assert_ptr_equal(found[0].facts, &facts[0]);
+}
+
 /* LuaJIT and V8: rows 8 and 5. */
 static void code_that_is_built_in_has_an_owner(void **state)
 {
@@ -208,6 +236,7 @@ int main(void)
 		cmocka_unit_test(a_process_can_have_several_runtimes),
 		cmocka_unit_test(one_of_each_kind_is_used),
 		cmocka_unit_test(a_process_has_so_many_runtimes_only),
+		cmocka_unit_test(regular_expressions_give_way),
 		cmocka_unit_test(code_that_is_built_in_has_an_owner),
 		cmocka_unit_test(code_after_a_runtime_does_not_say_where_that_is),
 	};

@@ -104,18 +104,21 @@ static void keep_place(const struct tables *tables, struct process *process,
 		       const struct mapping *mapping, const struct runtime_facts *facts)
 {
 	struct runtime_place place = {mapping->file, (int64_t)(mapping->start - mapping->offset)};
-	uint32_t i = 0;
+	uint32_t i = 0, yielding = BF_PROCESS_RUNTIMES;
 
 	for (; i < process->runtimes.n; i++) {
 		const struct runtime_facts *other =
 			tables_runtime(tables, process->runtimes.places[i].file);
 
+		if (other && runtime_gives_way(other) && !runtime_gives_way(facts))
+			yielding = i;
 		if (!other || other->runtime != facts->runtime)
 			continue;
 		if (other->problem == RUNTIME_FINE || facts->problem != RUNTIME_FINE)
 			return;
 		break;
 	}
+	i = i == BF_PROCESS_RUNTIMES ? yielding : i;
 	if (i == BF_PROCESS_RUNTIMES)
 		return;
 	process->runtimes.places[i] = place;
@@ -184,15 +187,26 @@ bool process_runtime_of(const struct tables *tables, struct process *process, ui
 	return false;
 }
 
-bool process_has_ranges(const struct tables *tables, struct process *process)
+static bool has_ranges(const struct tables *tables, struct process *process, bool of_any)
 {
 	struct found_runtime found[BF_PROCESS_RUNTIMES];
 	uint32_t n = process_runtimes(tables, process, found);
 
 	for (uint32_t i = 0; i < n; i++)
-		if (runtime_hook(found[i].facts) == BF_HOOK_RANGE)
+		if (runtime_hook(found[i].facts) == BF_HOOK_RANGE &&
+		    (of_any || !runtime_gives_way(found[i].facts)))
 			return true;
 	return false;
+}
+
+bool process_has_ranges(const struct tables *tables, struct process *process)
+{
+	return has_ranges(tables, process, true);
+}
+
+bool process_has_own_ranges(const struct tables *tables, struct process *process)
+{
+	return has_ranges(tables, process, false);
 }
 
 void process_generated(const struct tables *tables, struct process *process,

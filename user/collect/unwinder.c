@@ -422,7 +422,7 @@ static int look_around(struct unwinder *unwinder, uint32_t index)
 
 	if (process->looked_around == process->mappings->version)
 		return 0;
-	return !unwinder->no_runtimes && process_has_ranges(&unwinder->tables, process)
+	return !unwinder->no_runtimes && process_has_own_ranges(&unwinder->tables, process)
 		       ? 0
 		       : jit_frames_find(unwinder->processes, index);
 }

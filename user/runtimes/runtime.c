@@ -17,6 +17,7 @@ static const struct runtime *const runtimes[] = {
 	&runtime_beam,
 	&runtime_luajit,
 	&runtime_dotnet,
+	&runtime_pcre2,
 };
 // clang-format on
 #define N_RUNTIMES (sizeof runtimes / sizeof *runtimes)
@@ -114,6 +115,11 @@ bool runtime_has_late_anchors(const struct runtime_facts *facts, uint32_t *ret_f
 {
 	*ret_function = runtime_of(facts)->function_kind;
 	return runtime_of(facts)->has_late_anchors;
+}
+
+bool runtime_gives_way(const struct runtime_facts *facts)
+{
+	return runtime_of(facts)->gives_way;
 }
 
 int runtime_write(const struct runtime_facts *facts, struct bf_text *ret)

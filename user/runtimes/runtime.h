@@ -136,6 +136,8 @@ bool runtime_moves_objects(const struct runtime_facts *facts);
 bool runtime_makes_loops(const struct runtime_facts *facts);
 /* Whether frames are there before the loop leaves their anchor; the kind of functions in C. */
 bool runtime_has_late_anchors(const struct runtime_facts *facts, uint32_t *ret_function);
+/* Whether it leaves its place to another one if a process has too many. */
+bool runtime_gives_way(const struct runtime_facts *facts);
 /* Writes the text that finds its frames. Errors: -EINVAL: no text can be made of these facts. */
 int runtime_write(const struct runtime_facts *facts, struct bf_text *ret);
 
@@ -170,6 +172,7 @@ struct runtime {
 	bool has_late_anchors;
 	uint32_t function_kind; /* with late anchors: that of functions in C */
 	bool has_one_number; /* a version is major only */
+	bool gives_way;	     /* to others, if there are too many in a process */
 	int (*examine)(struct elf_file *elf, struct runtime_facts *ret);
 	int (*complete)(struct runtime_facts *facts, const struct runtime_memory *memory);
 	bool (*is_sound)(const struct runtime_facts *facts);
@@ -190,5 +193,6 @@ extern const struct runtime runtime_perl;
 extern const struct runtime runtime_beam;
 extern const struct runtime runtime_luajit;
 extern const struct runtime runtime_dotnet;
+extern const struct runtime runtime_pcre2;
 
 #endif
