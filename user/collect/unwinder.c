@@ -537,7 +537,7 @@ static int search_runtimes(struct unwinder *unwinder, struct process *process, u
 
 	if (unwinder->no_runtimes || process->searched == list->version ||
 	    list->n > MOST_SEARCHED || !is_generated(unwinder, process, pc) ||
-	    process_has_ranges(&unwinder->tables, process))
+	    process_has_own_ranges(&unwinder->tables, process))
 		return 0;
 	process->searched = list->version;
 	return look_at_files(unwinder, process);
