@@ -115,6 +115,23 @@ static void arguments_lead_to_the_caller(void **state)
 	assert_found(&walk, facts.offsets[PCRE2_RETURN_OWN]);
 }
 
+/* 10.46: code begins with endbr64, and an expression has a word more. */
+static void newer_versions_are_laid_out_differently(void **state)
+{
+	static const uint8_t branch_target[] = {0xf3, 0x0f, 0x1e, 0xfa};
+	struct bf_walk walk = in_leaf(CODE + 0x123, ARGUMENTS);
+
+	make(facts.offsets[PCRE2_RETURN]);
+	memcpy(memory.bytes + CODE, branch_target, sizeof branch_target);
+	assert_not_ours(walk);
+	memcpy(memory.bytes + CODE + sizeof branch_target, saves, sizeof saves);
+	assert_found(&walk, facts.offsets[PCRE2_RETURN]);
+	made_number(&memory, AT(EXPRESSION + PCRE2_MAGIC), 128);
+	made_number(&memory, AT(EXPRESSION + PCRE2_MAGIC + 8), PCRE2_MAGIC_VALUE);
+	walk = in_leaf(CODE + 0x123, ARGUMENTS);
+	assert_found(&walk, facts.offsets[PCRE2_RETURN]);
+}
+
 static void leaves_may_begin_or_end(void **state)
 {
 	/* Registers that are saved after the first N bytes, or still are; -1: in an instruction. */
@@ -219,6 +236,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(arguments_lead_to_the_caller),
+		cmocka_unit_test(newer_versions_are_laid_out_differently),
 		cmocka_unit_test(leaves_may_begin_or_end),
 		cmocka_unit_test(other_code_is_left_to_others),
 		cmocka_unit_test(its_library_says_where_calls_return_to),

@@ -159,9 +159,11 @@ static void write_expression(struct text_writer *text)
 	text_load(text, SAVED_RBP, 8, SAVED_AT);
 	for (int i = 1; i < PCRE2_SAVED; i++) {
 		text_load(text, CODE, 8, 8 * (SAVED_AT + i));
-		text_op(text, BF_OP_TRY, OTHERS_AT, CODE, 0, PCRE2_MAGIC);
-		text_load(text, R6, 4, 8 * OTHERS_AT);
-		text_if(text, R6, BF_EQ, PCRE2_MAGIC_VALUE, LABEL_EXPRESSION);
+		text_op(text, BF_OP_TRY, OTHERS_AT, CODE, 1, PCRE2_MAGIC);
+		for (int k = 0; k < 2; k++) {
+			text_load(text, R6, 4, 8 * (OTHERS_AT + k));
+			text_if(text, R6, BF_EQ, PCRE2_MAGIC_VALUE, LABEL_EXPRESSION);
+		}
 	}
 	text_jump(text, LABEL_NEXT);
 	text_label(text, LABEL_EXPRESSION);
@@ -177,7 +179,12 @@ static void write_expression(struct text_writer *text)
 	}
 	text_jump(text, LABEL_NEXT);
 	text_label(text, LABEL_FUNCTION);
+	text_op(text, BF_OP_ADDI, ZERO, CODE, 0, 0);
 	text_op(text, BF_OP_TRY, 0, CODE, 0, 0);
+	text_load(text, R6, 2, 0);
+	text_op(text, BF_OP_IF, R6, BF_NE, 1, PCRE2_BRANCH_TARGET);
+	text_op(text, BF_OP_ADDI, ZERO, CODE, 0, PCRE2_BRANCH_TARGET_BYTES);
+	text_op(text, BF_OP_TRY, 0, ZERO, 0, 0);
 	text_load(text, R6, 4, 0);
 	text_if(text, R6, BF_NE, PCRE2_SAVES_1, LABEL_NEXT);
 	text_load(text, R6, 4, 4);

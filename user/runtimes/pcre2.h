@@ -26,14 +26,16 @@ _Static_assert((int)N_PCRE2_OFFSETS <= RUNTIME_OFFSETS, "all have room");
 
 /* Of an expression. */
 #define PCRE2_COMPILED	  32
-#define PCRE2_MAGIC	  80 /* 4 bytes … */
+#define PCRE2_MAGIC	  80 /* 4 bytes, here or in the next word … */
 #define PCRE2_MAGIC_VALUE 0x50435245
 
 /* Of what it was compiled to: a function for each way to match, and their sizes. */
 #define PCRE2_WAYS  3
 #define PCRE2_SIZES 48
 
-/* Generated code begins with push %rbx, %r15, %r14, %r13, %rbp; it ends with the reverse. */
+/* Generated code begins with push %rbx, %r15, %r14, %r13, %rbp, after endbr64 in newer versions; it ends with the reverse. */
+#define PCRE2_BRANCH_TARGET	  0x0ff3
+#define PCRE2_BRANCH_TARGET_BYTES 4
 #define PCRE2_SAVED	 5
 #define PCRE2_SAVES_1	 0x41574153
 #define PCRE2_SAVES_2	 0x55554156
