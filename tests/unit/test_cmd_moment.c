@@ -58,6 +58,9 @@ static void test_moments(void **state)
 	assert_at("2026-11-17T14:03:20.5Z", "2026-11-17T14:03:20.500Z");
 	assert_at("2026-11-17T14:03:20+01:00", "2026-11-17T13:03:20Z");
 	assert_at("2026-11-17T14:03:20-0530", "2026-11-17T19:33:20Z");
+	assert_at("2262-04-11 00:00", "2262-04-11T00:00:00Z");
+	assert_at("2600-01-01", "2262-04-11T23:47:16Z"); /* none is in the past */
+	assert_at("9999-12-31", "2262-04-11T23:47:16Z");
 }
 
 /* Local time with daylight saving; a zone in the text takes precedence. */

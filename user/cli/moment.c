@@ -12,7 +12,8 @@
 #include "base/system.h"
 #include "cli/parse.h"
 
-#define DAY (24 * 3600) /* seconds */
+#define DAY	     (24 * 3600) /* seconds */
+#define MOST_SECONDS (INT64_MAX / NSEC_PER_SEC)
 
 /* A day, and the time of day. */
 struct moment {
@@ -196,6 +197,8 @@ static int add_up(const struct moment *moment, uint64_t *ret_ns)
 	time = moment->has_zone ? time - moment->zone_seconds : from_local(time);
 	if (time < 0)
 		return -EINVAL;
+	if ((uint64_t)time > MOST_SECONDS) /* in the year 2262; all later ones are as far away */
+		time = MOST_SECONDS;
 	*ret_ns = time * NSEC_PER_SEC + moment->into_ns % NSEC_PER_SEC;
 	return 0;
 }
