@@ -94,6 +94,29 @@ def test_a_range_within_a_window(store):
     assert "nothing was recorded" in said and not after.total()
 
 
+def test_series_within_a_window(store):
+    """The same as the tables of that range."""
+    part, _ = folded_of(store, "--from", at(END - 13), "--to", at(END - 11))
+    series = series_of(store, "--from", at(END - 13), "--to", at(END - 11))
+    assert sum(series.values()) == pytest.approx(part.total() / 1e6, abs=1e-3)
+
+
+def test_ranges_of_which_only_minutes_are_kept(store, tmp_path):
+    """Steps are no shorter, and nobody is made to believe that nothing was recorded."""
+    for path in store[0].glob("[1s]*"):
+        if not path.name.startswith("10s"):
+            (tmp_path / path.name).write_bytes(path.read_bytes())
+    minutes = [tmp_path]
+    ranges = ["--from", at(END - 7200), "--to", at(END - 6600)]
+    assert len(series_of(minutes, *ranges)) == 10
+    assert series_of(minutes, *ranges) == pytest.approx(series_of(store, *ranges, "--step", "1m"), abs=1e-3)
+    for arguments in (["--from", at(END - 7190), "--to", at(END - 7170)], [*ranges, "--series", "--step", "10s"]):
+        said = query(tmp_path, *arguments).stderr
+        assert "only windows of 1m are kept" in said and "nothing was recorded" not in said
+    said = query(tmp_path, "--from", at(END + 10), "--to", at(END + 20)).stderr
+    assert "nothing was recorded" in said
+
+
 def test_a_reader_from_the_page(store):
     """A reader written only from docs/store.md finds the contents in each level."""
     for level in "10s", "1m", "1h", "1d", "series":

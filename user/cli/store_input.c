@@ -293,8 +293,16 @@ static void say_levels(const struct store_answer *answer)
 
 void store_input_say_nothing(const struct store_answer *answer)
 {
-	char oldest[MOMENT_SIZE], newest[MOMENT_SIZE];
+	char oldest[MOMENT_SIZE], newest[MOMENT_SIZE], level[32];
 
+	if (answer->coarser_ns) {
+		store_level_name(answer->coarser_ns, SEGMENT_STACKS, level);
+		fprintf(stderr,
+			"bpfflame: only windows of %s are kept of that range: longer ranges and "
+			"steps have them\n",
+			level /* ours */);
+		return;
+	}
 	fputs("bpfflame: nothing was recorded in that range", stderr);
 	if (answer->newest)
 		fprintf(stderr, "; the store holds %s to %s",
@@ -368,6 +376,8 @@ static void add_answer(struct store_answers *answers, const struct store_answer 
 	all->covered += answer->covered;
 	all->oldest = answer->oldest;
 	all->newest = answer->newest;
+	if (answer->coarser_ns)
+		all->coarser_ns = answer->coarser_ns;
 	for (int i = 0; i < N_STORE_LEVELS; i++) {
 		all->windows[i] += answer->windows[i];
 		if (answer->windows[i])

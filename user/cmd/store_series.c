@@ -395,7 +395,28 @@ static void say_damage(const struct store_answer *answer)
 		store_input_say_nothing(answer);
 }
 
-static int print_answer(struct series *series, const struct store_question *question, FILE *stream,
+static void set_step(struct series *series, struct store_question *question, uint64_t step_ns)
+{
+	series->step_ns = question->step_ns = step_ns;
+	series->begin = question->from - question->from % step_ns;
+	series->n_steps = (question->to - series->begin + step_ns - 1) / step_ns;
+	/* Minutes do not fit into shorter steps. */
+	question->is_finest = question->is_series && step_ns < store_level_ns(LEVEL_MINUTE);
+}
+
+/* By steps of our choice, which are longer where what was recorded is not kept any more. */
+static int read_steps(struct series *series, struct store_question *question,
+		      struct store_answer *answer, struct failure *failure)
+{
+	int r = store_read(question, answer, failure);
+
+	if (r < 0 || series->options->step_ns || !question->is_finest || !answer->coarser_ns)
+		return r;
+	set_step(series, question, store_level_ns(LEVEL_MINUTE));
+	return store_read(question, answer, failure);
+}
+
+static int print_answer(struct series *series, struct store_question *question, FILE *stream,
 			struct failure *failure)
 {
 	const struct series_options *options = series->options;
@@ -411,7 +432,7 @@ static int print_answer(struct series *series, const struct store_question *ques
 	r = series_function_init(&series->function, options->function);
 	if (r < 0)
 		return r;
-	r = store_read(question, &answer, failure);
+	r = read_steps(series, question, &answer, failure);
 	if (r < 0)
 		return r;
 	if (!options->quiet)
@@ -422,10 +443,7 @@ static int print_answer(struct series *series, const struct store_question *ques
 int store_series_print(const struct series_options *options, FILE *stream, struct failure *failure)
 {
 	uint64_t length = options->to - options->from;
-	struct series series = {
-		.options = options,
-		.step_ns = options->step_ns ? options->step_ns : choose_step(length),
-	};
+	struct series series = {.options = options};
 	struct store_question question = {
 		.path = options->store,
 		.from = options->from,
@@ -438,14 +456,10 @@ int store_series_print(const struct series_options *options, FILE *stream, struc
 	};
 	int r;
 
-	series.begin = options->from - options->from % series.step_ns;
-	series.n_steps = (options->to - series.begin + series.step_ns - 1) / series.step_ns;
+	set_step(&series, &question, options->step_ns ? options->step_ns : choose_step(length));
 	if (series.n_steps > MOST_STEPS)
 		return failure_set(failure, -EINVAL, "--step: the range has more than %d of them",
 				   MOST_STEPS);
-	question.step_ns = series.step_ns;
-	/* Minutes do not fit into shorter steps. */
-	question.is_finest = question.is_series && series.step_ns < store_level_ns(LEVEL_MINUTE);
 	r = print_answer(&series, &question, stream, failure);
 	strings_done(&series.names);
 	series_function_done(&series.function);

@@ -275,6 +275,64 @@ static int read_around(struct store_search *search)
 	return read_level(search, LEVEL_FINEST);
 }
 
+/* 1: a window of @file reaches into the range. */
+static int reaches_into(struct store_search *search, const struct store_file *file)
+{
+	const struct store_question *question = search->question;
+	struct segment_reader reader;
+	struct segment_block block;
+	bool found = false;
+	int r = store_segment_open(&search->files, file, &reader);
+
+	if (r < 0)
+		return r == -ENOENT || store_is_of_file(r) ? 0 : r;
+	while (!found && (r = segment_peek(&reader, &block)) > 0) {
+		found = block.start < question->to && block.start + block.span > question->from;
+		segment_pass(&reader, &block);
+	}
+	segment_reader_done(&reader);
+	return r < 0 ? r : found;
+}
+
+/* Whether windows as they were recorded are kept of times as early as that. */
+static bool has_finest_since(const struct store_search *search, uint64_t moment)
+{
+	for (size_t i = 0; i < search->files.n; i++) {
+		const struct store_file *file = &search->files.items[i];
+
+		if (file->level == LEVEL_FINEST && file->n_blocks && file->begin <= moment)
+			return true;
+	}
+	return false;
+}
+
+/* A range without a window can be one of which only longer ones are kept. */
+static int note_coarser(struct store_search *search)
+{
+	const struct store_question *question = search->question;
+	struct store_answer *answer = search->answer;
+
+	if (has_finest_since(search, question->from))
+		return 0;
+	for (size_t i = 0; i < search->files.n; i++) {
+		const struct store_file *file = &search->files.items[i];
+		uint64_t level = file->header.level;
+		int r;
+
+		if (file->level == LEVEL_FINEST || file->begin >= question->to ||
+		    file->end <= question->from ||
+		    (file->level == LEVEL_SERIES && !question->is_series) ||
+		    (answer->coarser_ns && answer->coarser_ns <= level))
+			continue;
+		r = reaches_into(search, file);
+		if (r < 0)
+			return r;
+		if (r > 0)
+			answer->coarser_ns = level;
+	}
+	return 0;
+}
+
 static void note_ends(struct store_search *search)
 {
 	struct store_answer *answer = search->answer;
@@ -345,15 +403,17 @@ static int find_files(const char *path, struct store_files *files, struct failur
 
 static int read_all(struct store_search *search, struct failure *failure)
 {
-	const struct store_question *question = search->question;
-	int r = find_files(question->path, &search->files, failure);
+	int r = find_files(search->question->path, &search->files, failure);
 
 	if (r < 0)
 		return r;
 	r = read_levels(search);
-	if (r < 0 || search->answer->end || question->is_series)
+	if (r < 0 || search->answer->end)
 		return r;
-	return read_around(search);
+	r = read_around(search);
+	if (r < 0 || search->answer->end)
+		return r;
+	return note_coarser(search);
 }
 
 int store_read(const struct store_question *question, struct store_answer *ret,

@@ -37,6 +37,8 @@ struct store_answer {
 	uint64_t begin, end;		   /* what they cover lies in here; 0, 0: nothing */
 	uint64_t covered;		   /* ns */
 	uint64_t oldest, newest;	   /* what is there at all; 0, 0: no windows */
+	/* Where nothing was read: how long those are that are kept of the range; 0: there are none */
+	uint64_t coarser_ns;
 	size_t n_damaged;		   /* files with a part that is not whole … */
 	uint64_t damaged_bytes;
 	char damaged[SEGMENT_NAME_SIZE]; /* … the first of them */
