@@ -284,7 +284,7 @@ static void counts_of_lines(void **state)
 	assert_int_equal(input.stats.lines, 10);
 	assert_int_equal(input.stats.comments, 4);
 	assert_int_equal(input.stats.skipped, 0);
-	assert_int_equal(input.stats.rounded, 4);
+	assert_int_equal(input.stats.rounded, 3);
 	made_expect_profile(input.profile, &made_all, "a 1\na;b 3\na;c 3\na;d 1\n");
 	input_done(&input);
 }
@@ -427,7 +427,7 @@ static void values(void **state)
 		int r;
 		uint64_t number;
 		size_t n;
-		bool had_decimals;
+		bool was_rounded;
 	} cases[] = {
 		{"a 0", 1, 0, 1},
 		{"a 18446744073709551615", 1, UINT64_MAX, 1},
@@ -440,7 +440,9 @@ static void values(void **state)
 		{"", 0},
 		{"a 1.49999", 1, 1, 1, true},
 		{"a 1.5", 1, 2, 1, true},
-		{"a 1.", 1, 1, 1, true},
+		{"a 1.", 1, 1, 1, false},
+		{"a 5.00", 1, 5, 1, false},
+		{"a 1.05", 1, 1, 1, true},
 		{"a .1", 0},
 		{"a 1.2.3", 0},
 		{"a 0.99999999999999999999999999", 1, 1, 1, true},
@@ -455,7 +457,7 @@ static void values(void **state)
 			continue;
 		assert_int_equal(value.number, cases[i].number);
 		assert_int_equal(value.n, cases[i].n);
-		assert_int_equal(value.had_decimals, cases[i].had_decimals);
+		assert_int_equal(value.was_rounded, cases[i].was_rounded);
 	}
 }
 

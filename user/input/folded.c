@@ -299,7 +299,7 @@ static int add_value(struct reader *reader, int side, const struct value *value)
 {
 	uint64_t *total = &reader->sides[side].total, count = value->number, nanoseconds = 1;
 
-	reader->input->stats.rounded += value->had_decimals;
+	reader->input->stats.rounded += value->was_rounded;
 	if (!value->number)
 		return 0;
 	if (__builtin_add_overflow(*total, value->number, total))

@@ -23,7 +23,7 @@ struct input_stats {
 	uint64_t lines, bytes;
 	uint64_t skipped;	/* lines of no known form: neither samples nor frames nor comments */
 	uint64_t comments;	/* and empty lines, of folded files */
-	uint64_t rounded;	/* values with decimals */
+	uint64_t rounded;	/* values with decimals that are not 0 */
 	uint64_t first_skipped; /* line number; 0: none */
 	uint64_t other_events;	/* samples of events that were not chosen */
 	char event[INPUT_EVENT_SIZE], other_event[INPUT_EVENT_SIZE]; /* chosen; first other */

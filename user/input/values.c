@@ -34,7 +34,8 @@ int value_read(const char *text, size_t n, struct value *ret)
 	struct value value = {0};
 
 	if (begin && text[begin - 1] == '.') {
-		value.had_decimals = true;
+		for (size_t i = begin; i < n; i++)
+			value.was_rounded |= text[i] != '0';
 		end = begin - 1;
 		begin = digits_before(text, end);
 	}
@@ -42,7 +43,7 @@ int value_read(const char *text, size_t n, struct value *ret)
 		return 0;
 	if (add_up(text, begin, end, &value.number) < 0)
 		return -ERANGE;
-	if (value.had_decimals && end + 1 < n && text[end + 1] >= '5' &&
+	if (value.was_rounded && end + 1 < n && text[end + 1] >= '5' &&
 	    __builtin_add_overflow(value.number, 1, &value.number))
 		return -ERANGE;
 	value.n = begin - 1;

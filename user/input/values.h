@@ -9,7 +9,7 @@
 
 struct value {
 	uint64_t number; /* rounded */
-	bool had_decimals;
+	bool was_rounded;
 	size_t n; /* bytes of the line before it and before the space or tab that precedes it */
 };
 
