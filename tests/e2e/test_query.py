@@ -292,6 +292,8 @@ def test_damaged_files_are_counted(store, tmp_path):
     changed.write_bytes(data)
     result = query(copy, "--from", at(END - 7200), "--to", at(END), "-o", "-")
     assert "damaged" in result.stderr and changed.name in result.stderr and "719 of 10s" in result.stderr, result
+    said = query(copy, "--from", at(END - 7200), "--to", at(END), "--series", "--step", "10s").stderr
+    assert said == f"bpfflame: 1 damaged file, the first is {changed.name}\n"
     times = {fields[0] for path in (store[0] / changed.name, changed) for fields, _ in Segment(path).windows()}
     assert len(times) - 1 == sum(1 for _ in Segment(changed).windows())
 

@@ -388,8 +388,8 @@ static int put_series(const struct series *series, FILE *stream)
 static void say_damage(const struct store_answer *answer)
 {
 	if (answer->n_damaged)
-		text_print(stderr, "bpfflame: %zu damaged files, the first is %s\n",
-			   answer->n_damaged, answer->damaged);
+		text_print(stderr, "bpfflame: %zu damaged file%s, the first is %s\n",
+			   answer->n_damaged, answer->n_damaged == 1 ? "" : "s", answer->damaged);
 	store_input_say_unread(answer->n_unread, answer->unread);
 	if (!answer->end)
 		store_input_say_nothing(answer);
@@ -597,13 +597,13 @@ int store_list_print(const char *store, const struct list_range *range, enum ser
 	else
 		list_files(&files, range, format, stream);
 	if (files.n_unknown)
-		text_print(stderr, "bpfflame: %zu files of another version, the first is %s\n",
-			   files.n_unknown, files.unknown);
+		text_print(stderr, "bpfflame: %zu file%s of another version, the first is %s\n",
+			   files.n_unknown, files.n_unknown == 1 ? "" : "s", files.unknown);
 	store_input_say_unread(files.n_unread, files.unread);
 	if (files.n_damaged)
 		text_print(stderr,
-			   "bpfflame: %zu files can't be read as segments, the first is %s\n",
-			   files.n_damaged, files.damaged);
+			   "bpfflame: %zu file%s can't be read as segments, the first is %s\n",
+			   files.n_damaged, files.n_damaged == 1 ? "" : "s", files.damaged);
 	store_files_done(&files);
 	return r;
 }
