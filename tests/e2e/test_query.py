@@ -110,6 +110,8 @@ def test_ranges_of_which_only_minutes_are_kept(store, tmp_path):
     ranges = ["--from", at(END - 7200), "--to", at(END - 6600)]
     assert len(series_of(minutes, *ranges)) == 10
     assert series_of(minutes, *ranges) == pytest.approx(series_of(store, *ranges, "--step", "1m"), abs=1e-3)
+    assert series_of(minutes, *ranges, "--by", "function") == pytest.approx(series_of(minutes, *ranges), abs=1e-3)
+    assert not series_of(minutes, *ranges, "--by", "function", "--step", "10s")
     for arguments in (["--from", at(END - 7190), "--to", at(END - 7170)], [*ranges, "--series", "--step", "10s"]):
         said = query(tmp_path, *arguments).stderr
         assert "only windows of 1m are kept" in said and "nothing was recorded" not in said

@@ -401,7 +401,7 @@ static void set_step(struct series *series, struct store_question *question, uin
 	series->begin = question->from - question->from % step_ns;
 	series->n_steps = (question->to - series->begin + step_ns - 1) / step_ns;
 	/* Minutes do not fit into shorter steps. */
-	question->is_finest = question->is_series && step_ns < store_level_ns(LEVEL_MINUTE);
+	question->is_finest = step_ns < store_level_ns(LEVEL_MINUTE);
 }
 
 /* By steps of our choice, which are longer where what was recorded is not kept any more. */
