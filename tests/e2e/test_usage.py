@@ -54,6 +54,18 @@ from harness import BPFFLAME, ROOT, Folded, error_line, run, workload
     (["-a", "--fold-idle", "-d", "1"], "--fold-idle"),
     (["-a", "-d", "1", "-o", "x.unknown"], "x.unknown"),
     (["nonsense-command"], "nonsense-command"),
+    (["-a", "-d", "1", "--out-dir", ""], "--out-dir: '' is not a folder"),
+    (["--environment", "", "--", "true"], "--environment: '' is not a file"),
+    (["render", ""], "'' is not a file"),
+    (["report", ""], "'' is not a file"),
+    (["diff", "x.folded", ""], "'' is not a file"),
+    (["diff", "x", "y", "--markdown", ""], "--markdown: '' is not a file"),
+    (["diff", "x", "y", "--rules", ""], "--rules: '' is not a file"),
+    (["diff", "x", "y", "--junit", ""], "--junit: '' is not a file"),
+    (["events", "--path", ""], "--path: '' is not a file"),
+    (["daemon", "--store", "x", "--token-file", ""], "--token-file: '' is not a file"),
+    (["daemon", "--store", "x", "--tls-key", ""], "--tls-key: '' is not a file"),
+    (["daemon", "--config", ""], "--config: '' is not a file"),
 ])
 def test_wrong_usage(tmp_path, arguments, named):
     result = run(*arguments, cwd=tmp_path)

@@ -39,6 +39,8 @@ int inputs_check(char *const *paths, size_t n, struct failure *failure)
 
 		if (r < 0)
 			return r;
+		if (!*paths[i])
+			return failure_set(failure, -EINVAL, "'' is not a file to read");
 		n_stdin += strcmp(paths[i], "-") == 0;
 	}
 	if (n_stdin < 2)

@@ -27,8 +27,8 @@ struct events_command {
 static const struct option_row rows[] = {
 	{'p', "pid", NULL, "PID", "the USDT probes of a process: its program and libraries",
 	 "In place of the machine's events", option_unsigned, FIELD(pid), 1, 0, "a process id"},
-	{0, "path", NULL, "FILE", "the USDT probes of a program or library", NULL, option_text,
-	 FIELD(path)},
+	{0, "path", NULL, "FILE", "the USDT probes of a program or library", NULL, option_filled,
+	 FIELD(path), .wanted = "a file"},
 	{0, "json", NULL, NULL, "one JSON object", "Output", option_set, FIELD(json)},
 	OPTION_HELP(FIELD(help)),
 };
