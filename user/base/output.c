@@ -504,3 +504,18 @@ int output_fail(struct failure *failure, int error, const char *what, const char
 	default: return error;
 	}
 }
+
+int output_write(const struct output_target *target, output_write_fn write, void *data)
+{
+	struct output output = {};
+	int r = output_open(target, &output);
+
+	if (r < 0)
+		return r;
+	r = write(data, output.stream);
+	if (r < 0) {
+		output_abort(&output);
+		return r;
+	}
+	return output_commit(&output);
+}

@@ -83,6 +83,11 @@ int output_flush(FILE *stream);
  */
 int output_commit(struct output *output);
 
+/* Writes a whole file by @write, which returns 0 or an error. Errors: its, and those of
+ * output_open() and output_commit(). */
+typedef int (*output_write_fn)(void *data, FILE *stream);
+int output_write(const struct output_target *target, output_write_fn write, void *data);
+
 /* Call just before _exit(), also in a signal handler: removes the current temporary name. */
 void output_leave(void);
 

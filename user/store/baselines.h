@@ -59,9 +59,8 @@ int baselines_saving_begin(const char *folder, const char *name, const char *com
 			   struct baselines_saving *ret, struct failure *failure);
 
 /* Writes one run; @data is the caller's. Errors: -ENOMEM, -errno. */
-typedef int (*baselines_write_fn)(void *data, FILE *stream);
 /* Adds the next run. *@ret_bytes: its size. Errors: those of @write, and of files, named. */
-int baselines_saving_add(struct baselines_saving *saving, baselines_write_fn write, void *data,
+int baselines_saving_add(struct baselines_saving *saving, output_write_fn write, void *data,
 			 uint64_t *ret_bytes, struct failure *failure);
 
 /*

@@ -237,24 +237,9 @@ int baselines_saving_begin(const char *folder, const char *name, const char *com
 	return 0;
 }
 
-static int write_target(const struct output_target *target, baselines_write_fn write, void *data)
-{
-	struct output output = {};
-	int r = output_open(target, &output);
-
-	if (r < 0)
-		return r;
-	r = write(data, output.stream);
-	if (r < 0) {
-		output_abort(&output);
-		return r;
-	}
-	return output_commit(&output);
-}
-
 /* *@ret_bytes: the file's size. */
 static int write_file(const struct baselines_saving *saving, const char *name,
-		      baselines_write_fn write, void *data, uint64_t *ret_bytes,
+		      output_write_fn write, void *data, uint64_t *ret_bytes,
 		      struct failure *failure)
 {
 	struct place new = {saving->lock, saving->place.as_owner};
@@ -263,7 +248,7 @@ static int write_file(const struct baselines_saving *saving, const char *name,
 	int r = output_find_in(&new, name, &target);
 
 	if (r == 0) {
-		r = write_target(&target, write, data);
+		r = output_write(&target, write, data);
 		output_target_done(&target);
 	}
 	if (r == 0 && fstatat(saving->lock, name, &status, AT_SYMLINK_NOFOLLOW) < 0)
@@ -274,7 +259,7 @@ static int write_file(const struct baselines_saving *saving, const char *name,
 	return 0;
 }
 
-int baselines_saving_add(struct baselines_saving *saving, baselines_write_fn write, void *data,
+int baselines_saving_add(struct baselines_saving *saving, output_write_fn write, void *data,
 			 uint64_t *ret_bytes, struct failure *failure)
 {
 	char name[32];

@@ -323,22 +323,7 @@ int set_folder_append(const struct set_folder *folder, const struct sets *sets)
 	return append_text(fd, text, n);
 }
 
-static int write_target(const struct output_target *target, set_folder_write_fn write, void *data)
-{
-	struct output output = {};
-	int r = output_open(target, &output);
-
-	if (r < 0)
-		return r;
-	r = write(data, output.stream);
-	if (r < 0) {
-		output_abort(&output);
-		return r;
-	}
-	return output_commit(&output);
-}
-
-int set_folder_write(const struct set_folder *folder, const char *name, set_folder_write_fn write,
+int set_folder_write(const struct set_folder *folder, const char *name, output_write_fn write,
 		     void *data)
 {
 	struct output_target target;
@@ -346,7 +331,7 @@ int set_folder_write(const struct set_folder *folder, const char *name, set_fold
 
 	if (r < 0)
 		return r;
-	r = write_target(&target, write, data);
+	r = output_write(&target, write, data);
 	output_target_done(&target);
 	return r;
 }

@@ -91,8 +91,7 @@ int set_folder_remove(const struct set_folder *folder, const struct set_index *i
 		      const bool *gone);
 
 /* Writes a file of the folder. Errors: -ENOMEM, those of @write, -errno. */
-typedef int (*set_folder_write_fn)(void *data, FILE *stream);
-int set_folder_write(const struct set_folder *folder, const char *name, set_folder_write_fn write,
+int set_folder_write(const struct set_folder *folder, const char *name, output_write_fn write,
 		     void *data);
 
 /* Removes a file of an unlisted set, if its name is one that sets have. */
