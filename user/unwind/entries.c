@@ -139,11 +139,12 @@ static int search(struct entries *entries, size_t i)
 	symbols = (const Elf64_Sym *)table;
 	n = n_bytes / sizeof *symbols;
 	for (size_t k = 0; k < n; k++) {
-		const char *name = (const char *)names + symbols[k].st_name;
+		const char *name;
 
 		if (ELF64_ST_TYPE(symbols[k].st_info) != STT_FUNC || !symbols[k].st_size ||
 		    symbols[k].st_name >= n_names)
 			continue;
+		name = (const char *)names + symbols[k].st_name;
 		if (is_maker(name))
 			add_planted(entries, &symbols[k]);
 		else if (strncmp(name, sharer, sizeof sharer - 1) == 0)
