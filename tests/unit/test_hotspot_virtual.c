@@ -101,6 +101,19 @@ static struct bf_walk make_virtual(void)
 	return at_call();
 }
 
+/* The same, with references that are not compressed, which the caller writes. */
+static struct bf_walk make_wide(void)
+{
+	struct bf_walk walk = make_virtual();
+
+	facts.offsets[REFERENCE_BYTES] = 8;
+	facts.offsets[CHUNK_CONTINUATION] = 64;
+	facts.offsets[CHUNK_PARENT] = 56;
+	facts.offsets[CHUNK_STACK] = 72;
+	word(CHUNK + 72 + 8 * 3 + FRAME - 8, AT(CODE + CALL));
+	return walk;
+}
+
 /* Returns how many frames there are. */
 static uint32_t run(struct bf_walk *walk, int *ret_end)
 {
@@ -137,15 +150,10 @@ static void frames_in_chunks_follow_those_on_the_stack(void **state)
 	assert_int_equal(end, BF_END_NONE);
 	assert_below(&walk);
 	/* References that are not compressed. */
-	walk = make_virtual();
-	facts.offsets[REFERENCE_BYTES] = 8;
-	facts.offsets[CHUNK_CONTINUATION] = 64;
-	facts.offsets[CHUNK_PARENT] = 56;
-	facts.offsets[CHUNK_STACK] = 72;
+	walk = make_wide();
 	word(CONTINUATION + TAIL, AT(CHUNK));
 	word(CHUNK + 64, AT(CONTINUATION));
 	word(CHUNK + 56, 0);
-	word(CHUNK + 72 + 8 * 3 + FRAME - 8, AT(CODE + CALL));
 	assert_int_equal(run(&walk, &end), 3);
 	assert_int_equal(end, BF_END_NONE);
 }
@@ -193,11 +201,7 @@ static void references_may_be_coloured(void **state)
 			for (int is_tail_old = 0; is_tail_old < 2; is_tail_old++) {
 				uint64_t colour = 1u << (shift - 1), old = 1u << (other - 1);
 
-				walk = make_virtual();
-				facts.offsets[REFERENCE_BYTES] = 8;
-				facts.offsets[CHUNK_CONTINUATION] = 64;
-				facts.offsets[CHUNK_PARENT] = 56;
-				facts.offsets[CHUNK_STACK] = 72;
+				walk = make_wide();
 				facts.offsets[Z_VARIABLES] = VARIABLES;
 				facts.offsets[Z_SHIFT] = 8;
 				facts.offsets[Z_BAD_COLOURS] = 16;
@@ -211,7 +215,6 @@ static void references_may_be_coloured(void **state)
 				word(CHUNK + 64,
 				     AT(CONTINUATION + (old == colour ? 0 : 4096)) << other | old);
 				word(CHUNK + 56, old);
-				word(CHUNK + 72 + 8 * 3 + FRAME - 8, AT(CODE + CALL));
 				run(&walk, &end);
 				assert_int_equal(end == BF_END_NONE, !is_tail_old || old == colour);
 			}
@@ -226,11 +229,7 @@ static void addresses_may_be_coloured(void **state)
 	int end;
 
 	for (int is_tail_old = 0; is_tail_old < 2; is_tail_old++) {
-		walk = make_virtual();
-		facts.offsets[REFERENCE_BYTES] = 8;
-		facts.offsets[CHUNK_CONTINUATION] = 64;
-		facts.offsets[CHUNK_PARENT] = 56;
-		facts.offsets[CHUNK_STACK] = 72;
+		walk = make_wide();
 		facts.offsets[X_VARIABLES] = VARIABLES;
 		facts.offsets[X_BAD_COLOURS] = 16;
 		word(VARIABLES, AT(POINTERS));
@@ -239,7 +238,6 @@ static void addresses_may_be_coloured(void **state)
 		word(CONTINUATION + TAIL, is_tail_old ? AT(CHUNK) | bad : AT(CHUNK));
 		word(CHUNK + 64, AT(CONTINUATION + 4096) | bad);
 		word(CHUNK + 56, 0);
-		word(CHUNK + 72 + 8 * 3 + FRAME - 8, AT(CODE + CALL));
 		run(&walk, &end);
 		assert_int_equal(end == BF_END_NONE, !is_tail_old);
 	}
