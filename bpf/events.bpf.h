@@ -37,11 +37,13 @@ static __always_inline bool event_is_due(u32 event, u64 period)
 /* Claims a free buffer. Returns its use count, odd from now on, and the buffer; or NULL. */
 static __always_inline u64 *event_scratch_claim(struct scratch_stacks **ret_scratch)
 {
-	for (u32 i = 0; i < N_EVENT_SCRATCHES; i++) {
-		u32 which = i;
+	u32 first = bpf_get_smp_processor_id() * BF_EVENT_SCRATCHES;
+
+	for (u32 i = 0; i < BF_EVENT_SCRATCHES; i++) {
+		u32 which = i, at = first + i;
 		u64 *uses = bpf_map_lookup_elem(&event_uses, &which), before;
 
-		*ret_scratch = bpf_map_lookup_elem(&event_scratches, &which);
+		*ret_scratch = bpf_map_lookup_elem(&event_scratches, &at);
 		if (!uses || !*ret_scratch)
 			return NULL;
 		before = *(volatile u64 *)uses;

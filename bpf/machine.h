@@ -151,13 +151,13 @@ MACHINE_INLINE int machine_step(struct bf_machine *machine, const struct bf_text
 
 /*
  * What follows the last anchor has none if the chain is whole. If it is cut off, nobody knows where
- * those frames belong: they are left out.
+ * those frames belong: they are left out; unless they are the innermost ones, more than have room.
  */
 MACHINE_INLINE void machine_finish(struct bf_machine *machine)
 {
 	if (machine->end == BF_CHAIN_GOES_ON)
 		machine->end = BF_CHAIN_BUDGET;
-	if (machine->end == BF_CHAIN_WHOLE)
+	if (machine->end == BF_CHAIN_WHOLE || (machine->is_cut && machine->header == machine->base))
 		machine_stop(machine, BF_NO_ANCHOR);
 }
 
@@ -172,18 +172,28 @@ MACHINE_INLINE __u64 chain_anchor(const __u64 *words, __u32 at, __u32 n)
 	return anchor == BF_NO_ANCHOR ? NO_MORE_CHAIN : anchor;
 }
 
+/* How many words of frames follow the header words[@at]. */
+MACHINE_INLINE __u32 chain_count(const __u64 *words, __u32 at)
+{
+	return words[at & CHAIN_MASK] >> BF_CHAIN_SHIFT & CHAIN_MASK;
+}
+
 /*
  * Puts the activation whose header is words[@at] into @frames, of which there are @n; before the
  * last one if @is_before. @frames has room for BF_MAX_FRAMES, and @words for as many after its
- * header. Returns how many words there were, 0: there is no room.
+ * header. Returns how many words it has put there: the innermost, if there is no room for all.
  */
 MACHINE_INLINE __u32 chain_insert(const __u64 *words, __u32 at, __u64 *frames, __u32 n,
 				  int is_before)
 {
-	__u32 count = words[at & CHAIN_MASK] >> BF_CHAIN_SHIFT & CHAIN_MASK, to;
+	__u32 count = chain_count(words, at), to;
 	__u64 last = 0;
 
-	if (!count || n > BF_MAX_FRAMES || n + count > BF_MAX_FRAMES || (is_before && !n))
+	if (n > BF_MAX_FRAMES || (is_before && !n))
+		return 0;
+	if (count > BF_MAX_FRAMES - n)
+		count = (BF_MAX_FRAMES - n) & ~1U; /* a frame has two */
+	if (!count)
 		return 0;
 	if (is_before)
 		last = frames[(n - 1) & CHAIN_MASK];
@@ -250,7 +260,7 @@ MACHINE_INLINE __u32 range_end(struct bf_machine *machine, struct bf_walk *walk,
 	machine_stop(machine, BF_NO_ANCHOR);
 	if (machine->header > machine->base) {
 		count = chain_insert(machine->words, machine->base, frames, n, 0);
-		machine->is_cut |= !count;
+		machine->is_cut |= count < chain_count(machine->words, machine->base);
 	}
 	machine->header = machine->base;
 	*ret = range_reason(machine);

@@ -183,6 +183,7 @@ struct {
 
 /* Buffers for building a stack: one per half, and separate ones for programs that can interrupt. */
 enum scratch { SCRATCH_SAMPLE, SCRATCH_SWITCH, SCRATCH_WAKING, SCRATCH_ITERATOR, N_SCRATCHES };
+_Static_assert(N_SCRATCHES == BF_SCRATCHES, "one for each use");
 /* One of the runtimes of the process whose stack is walked. */
 struct unwind_runtime {
 	u64 bias;		     /* of its file */
@@ -245,12 +246,14 @@ struct scratch_stacks {
 	struct bf_stack_event kernel;
 	struct unwind user;
 };
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, N_SCRATCHES);
+/* Buffers of each CPU, one CPU's after the other's: a per-CPU map has no room for such values. */
+struct scratch_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
 	__type(key, u32);
 	__type(value, struct scratch_stacks);
-} scratch SEC(".maps");
+};
+struct scratch_map scratch SEC(".maps");
 
 /* Programs at tracepoints of processes can be preempted by others of their kind. */
 struct last_walk {
@@ -259,25 +262,19 @@ struct last_walk {
 	struct unwind user;
 };
 struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, u32);
 	__type(value, struct last_walk);
 } last_walks SEC(".maps");
 
 /* Events that -e names: bpf/events.bpf.h */
-#define N_EVENT_SCRATCHES 4
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, N_EVENT_SCRATCHES);
-	__type(key, u32);
-	__type(value, struct scratch_stacks);
-} event_scratches SEC(".maps");
+struct scratch_map event_scratches SEC(".maps");
 
 /* How often each buffer was taken and given back: odd while in use. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, N_EVENT_SCRATCHES);
+	__uint(max_entries, BF_EVENT_SCRATCHES);
 	__type(key, u32);
 	__type(value, u64);
 } event_uses SEC(".maps");

@@ -64,7 +64,9 @@ static __always_inline void publish_stack(struct bf_stack_event *stack)
 
 static __always_inline struct scratch_stacks *scratch_get(u32 which)
 {
-	return bpf_map_lookup_elem(&scratch, &which);
+	u32 at = bpf_get_smp_processor_id() * BF_SCRATCHES + which;
+
+	return bpf_map_lookup_elem(&scratch, &at);
 }
 
 #define PF_KSWAPD 0x00020000
@@ -207,8 +209,8 @@ static __always_inline void keep_last_stack(struct task_struct *task, u64 pc, u6
 /* The current thread is about to lose its memory, by exec or exit. */
 static __always_inline void remember_stack(struct task_struct *task)
 {
-	u32 zero = 0;
-	struct last_walk *last = bpf_map_lookup_elem(&last_walks, &zero);
+	u32 cpu = bpf_get_smp_processor_id();
+	struct last_walk *last = bpf_map_lookup_elem(&last_walks, &cpu);
 	u64 pc, sp;
 
 	/* The command may have the wanted name only after the exec. */

@@ -358,7 +358,7 @@ __noinline int machine_op(struct bf_machine *machine)
  * Linux 6.1 each level takes 32 or more of the 512 bytes of stack that all share.
  */
 #define OPS_AT_ONCE  32
-#define MANY_AT_ONCE 32
+#define MANY_AT_ONCE 64
 
 __noinline int machine_some_ops(struct bf_machine *machine)
 {
@@ -376,11 +376,12 @@ __noinline int machine_many_ops(struct bf_machine *machine)
 	return !machine;
 }
 
-static __always_inline void machine_whole(struct bf_machine *machine)
+__noinline int machine_whole(struct bf_machine *machine)
 {
-	for (int i = 0; i < BF_MACHINE_OPS / OPS_AT_ONCE / MANY_AT_ONCE; i++)
+	for (int i = 0; machine && i < BF_MACHINE_OPS / OPS_AT_ONCE / MANY_AT_ONCE; i++)
 		if (machine_many_ops(machine))
-			break;
+			return 1;
+	return !machine;
 }
 
 /* Nothing of any runtime is there yet. */
@@ -540,11 +541,11 @@ __noinline int chain_merge(struct unwind *unwind, int rest)
 	own = unwind_runtime(unwind, unwind->least);
 	count = chain_insert(unwind->machine.words, own->at, unwind->stack.frames, unwind->stack.n,
 			     !rest);
-	if (!count) {
+	unwind->stack.n += count;
+	if (count < chain_count(unwind->machine.words, own->at)) {
 		unwind->is_deep = 1;
 		own->at = own->end;
 	} else {
-		unwind->stack.n += count;
 		own->at += count + 1;
 	}
 	unwind->is_placed = 1;
@@ -573,7 +574,7 @@ __noinline int step_current(struct unwind *unwind)
 }
 
 #define STEPS_AT_ONCE 4
-#define WALKS_AT_ONCE 16
+#define WALKS_AT_ONCE 32
 /* One step more than there are frames, at least: it finds out whether that was all. */
 #define MAX_STEPS (BF_MAX_FRAMES + 1 + BF_RANGE_TURNS)
 

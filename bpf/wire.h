@@ -16,12 +16,14 @@
  * Words of a user half, one or (BF_FRAME_RUNTIME) two a frame; one less than a power of 2. Of a
  * kernel half: the kernel's own default.
  */
-#define BF_MAX_FRAMES	 1023
+#define BF_MAX_FRAMES	 2047
 #define BF_KERNEL_FRAMES 127
 #define BF_HASH_KEYS	 (BF_MAX_FRAMES + 4)
 #define BF_MAX_CPUS	 4096
 #define BF_COMM_LEN	 16
 #define BF_MAX_EVENTS	 16 /* a power of 2 */
+#define BF_SCRATCHES	 4  /* of each CPU: buffers for stacks, … */
+#define BF_EVENT_SCRATCHES 4 /* … and those for the stacks of -e's events */
 #define BF_TIMERS	 8  /* of each CPU, that sample by the clock */
 
 /* Why a thread is not running. */
@@ -276,10 +278,10 @@ struct bf_stack_event {
 #define BF_CHAIN_WORDS	(BF_MAX_FRAMES + 1)
 #define BF_CHAIN_SHIFT	48
 #define BF_NO_ANCHOR	BF_FRAME_CODE
-#define BF_MACHINE_OPS	32768 /* of a chain or a range, at most */
+#define BF_MACHINE_OPS	131072 /* of a chain or a range, at most */
 /* The ranges of a walk share these turns of BF_TURN_OPS; each takes one at least. */
 #define BF_TURN_OPS    64
-#define BF_RANGE_TURNS 640 /* an interpreted frame takes about 75 operations */
+#define BF_RANGE_TURNS 2560 /* an interpreted frame takes about 75 operations */
 
 /* What an operation does with its operands: registers @a, @b, @c and the number @value. */
 enum bf_code {

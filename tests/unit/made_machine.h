@@ -9,7 +9,7 @@
 #include "runtimes/machine_run.h"
 
 #define MADE_START 0x7f0000100000ULL
-#define MADE_BYTES 65536
+#define MADE_BYTES (128 << 10)
 
 struct made_memory {
 	uint8_t bytes[MADE_BYTES];

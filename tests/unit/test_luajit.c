@@ -570,21 +570,19 @@ static void the_deepest_stacks_lose_their_root(void **state)
 	uint32_t base = MAIN_BASE;
 
 	make();
-	word(STATE + 48, AT(0xffff));
+	word(STATE + 48, AT(0x1ffff));
 	word(STATE + 56, AT(0x9000));
 	base = 0x9000 + 32;
 	frame(base, LEAF, 16 | C);
-	for (int i = 0; i < 800; i++) {
+	for (int i = 0; i < 1100; i++) {
 		base += 8 * (2 + 2);
-		if (base > 0xff00)
-			break;
 		frame(base, LEAF, place(LEAF, CALLS));
 	}
 	word(STATE + 32, AT(base));
 	walk = in_native();
-	assert_true(run(&walk) >= 500);
+	assert_true(run(&walk) >= 1020);
 	assert_int_equal(end, BF_END_DEPTH);
-	assert_frame(499, "app.lua:12", 13);
+	assert_frame(1020, "app.lua:12", 13);
 }
 
 static void only_sound_facts_are_used(void **state)

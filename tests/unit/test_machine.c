@@ -211,7 +211,7 @@ static void deep_activations_keep_their_anchor(void **state)
 	uint32_t activations;
 
 	begin();
-	OP(BF_OP_SET, 5, 0, 0, 800);
+	OP(BF_OP_SET, 5, 0, 0, 1600);
 	text_label(&writer, 0);
 	OP(BF_OP_EMIT, 5, 2, 3, 0);
 	OP(BF_OP_ADDI, 5, 5, 0, -1);
@@ -228,7 +228,7 @@ static void deep_activations_keep_their_anchor(void **state)
 	assert_int_equal(made_frames(&machine, &activations), BF_MAX_FRAMES / 2);
 	assert_int_equal(activations, 1);
 	assert_int_equal(machine.words[0] & BF_FRAME_CODE, 0x7777);
-	assert_int_equal(machine.words[1] & BF_FRAME_CODE, 800);
+	assert_int_equal(machine.words[1] & BF_FRAME_CODE, 1600);
 }
 
 /* Runs the text as that of a range, at a call with the stack at MADE_START + 64. */

@@ -562,6 +562,14 @@ static void test_no_room_for_the_table(void **state)
 }
 
 /* @n frames of a function that calls itself, and the thread's entry. */
+static void run(void)
+{
+	assert_int_equal(table_writer_finish(&made.writer), 0);
+	unwind_walk(&made.walk, made.frames, &made.n, made.machine, &made.memory, code_at, NULL);
+	table_writer_done(&made.writer);
+	unwind_table_done(&made.table);
+}
+
 static void recurse(uint16_t number, unsigned int n)
 {
 	begin(number);
@@ -570,10 +578,7 @@ static void recurse(uint16_t number, unsigned int n)
 	thread_at(CODE + 0x150, 10, 0);
 	for (unsigned int i = 0; i < n; i++)
 		made.words[10 + i] = CODE + (i + 1 < n ? 0x104 : 0x204);
-	assert_int_equal(table_writer_finish(&made.writer), 0);
-	unwind_walk(&made.walk, made.frames, &made.n, made.machine, &made.memory, code_at, NULL);
-	table_writer_done(&made.writer);
-	unwind_table_done(&made.table);
+	run();
 }
 
 static void test_depth(void **state)
@@ -586,7 +591,7 @@ static void test_depth(void **state)
 	assert_int_equal(made.n, BF_MAX_FRAMES);
 	assert_int_equal(made.walk.end, BF_END_DEPTH);
 	assert_int_equal(made.frames[BF_MAX_FRAMES - 1], CODE + 0x104);
-	recurse(machine(state), 4 * BF_MAX_FRAMES);
+	recurse(machine(state), 3 * BF_MAX_FRAMES);
 	assert_int_equal(made.walk.end, BF_END_DEPTH);
 }
 
@@ -637,22 +642,31 @@ static void test_activations_of_two_runtimes(void **state)
 	       RUNTIME_FRAME(2), CODE + 0x304, CODE + 0x404, RUNTIME_FRAME(4));
 }
 
-/* Leaves out what does not fit, and what makes no sense. */
+/* As many frames as fit stay, the innermost; what makes no sense is left out. */
 static void test_activations_without_room(void **state)
 {
 	static __u64 chain[BF_CHAIN_WORDS];
 
-	chain[0] = HEADER(at(10), BF_MAX_FRAMES / 2);
-	begin(machine(state));
-	FUNCTION(0x100, SP(8), CALLED);
-	FUNCTION(0x200, ENTRY);
-	thread_at(CODE + 0x150, 10, 0);
-	made.words[10] = CODE + 0x204;
-	made.memory.chain = chain;
-	made.memory.n_chain = BF_CHAIN_WORDS;
-	made.frames[0] = made.frames[1] = CODE + 0x150;
-	made.n = 2;
-	expect(BF_END_ENTRY, CODE + 0x150, CODE + 0x150, CODE + 0x150, CODE + 0x204);
+	for (uint32_t i = 1; i < BF_CHAIN_WORDS; i++)
+		chain[i] = i % 2 ? BF_FRAME_RUNTIME | i : i;
+	for (int has_anchor = 0; has_anchor < 2; has_anchor++) {
+		uint32_t first = has_anchor ? 2 : 4, count = BF_MAX_FRAMES - first - 1;
+
+		chain[0] = HEADER(has_anchor ? at(10) : BF_NO_ANCHOR, BF_MAX_FRAMES / 2);
+		begin(machine(state));
+		FUNCTION(0x100, SP(8), CALLED);
+		FUNCTION(0x200, ENTRY);
+		thread_at(CODE + 0x150, 10, 0);
+		made.words[10] = CODE + 0x204;
+		made.memory.chain = chain;
+		made.memory.n_chain = BF_CHAIN_WORDS;
+		made.frames[0] = made.frames[1] = CODE + 0x150;
+		made.n = 2;
+		run();
+		assert_int_equal(made.walk.end, BF_END_DEPTH);
+		assert_int_equal(made.n, first + count + has_anchor);
+		assert_memory_equal(made.frames + first, chain + 1, count * sizeof *chain);
+	}
 	begin(machine(state));
 	FUNCTION(0x100, ENTRY);
 	thread_at(CODE + 0x150, 10, 0);

@@ -303,6 +303,10 @@ static void size_maps(struct profiler *skel, const struct collect_options *optio
 	skel->rodata->config.counts_high = rows / 2;
 	skel->rodata->config.events_high = ring_bytes / 4;
 	skel->rodata->config.snapshots_high = ring_bytes / 4 * 3;
+	bpf_map__set_max_entries(skel->maps.scratch, cpus * BF_SCRATCHES);
+	bpf_map__set_max_entries(skel->maps.last_walks, cpus);
+	if (options->n_events)
+		bpf_map__set_max_entries(skel->maps.event_scratches, cpus * BF_EVENT_SCRATCHES);
 	bpf_map__set_max_entries(skel->maps.segments, BF_MAX_SEGMENTS);
 	bpf_map__set_max_entries(skel->maps.tables, MAX_TABLE_PARTS);
 	if (skel->rodata->config.by_pid)

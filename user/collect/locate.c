@@ -321,13 +321,16 @@ static struct loop_code loop_of(const struct found_runtime *found)
 /* Places the frames of one runtime in the words. Returns how many there are, or 0: as before. */
 static uint32_t place_frames_of(const struct locator *locator, const struct found_runtime *found,
 				const struct mapping_list *list, const uint64_t *words, uint32_t n,
-				bool is_whole, uint64_t *ret)
+				enum bf_end end, uint64_t *ret)
 {
+	bool is_whole = end == BF_END_ENTRY;
 	struct loop_code code = loop_of(found);
 	struct late_anchors late = {.start = code.start, .end = code.end, .owner = code.owner};
 
+	/* An activation too deep to find its anchor in is the innermost one, and the only one. */
 	if (runtime_has_late_anchors(found->facts, &late.function))
-		return is_whole ? late_anchors_place(words, n, &late, ret) : 0;
+		return is_whole || end == BF_END_DEPTH ? late_anchors_place(words, n, &late, ret)
+						       : 0;
 	if (runtime_makes_loops(found->facts))
 		find_made_code(locator, list, words, n, &code);
 	return loop_frames_place(words, n, &code, is_whole, ret);
@@ -352,7 +355,7 @@ static const uint64_t *place_frames(struct locator *locator, uint32_t process,
 		if (!facts->loop_size || !has_frames_of(words, n, facts->runtime))
 			continue;
 		n_placed = place_frames_of(locator, &found[i], list, words, n,
-					   stack->end == BF_END_ENTRY, locator->placed[turn]);
+					   stack->end, locator->placed[turn]);
 		if (!n_placed)
 			continue;
 		n = n_placed;

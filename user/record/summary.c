@@ -100,7 +100,7 @@ static const struct {
 	const char *key, *text;
 } end_texts[N_STACK_ENDS] = {
 	[STACK_TRUNCATED] = {"other", "for no known reason"},
-	[STACK_DEPTH] = {"depth", "deeper than 1023 frames (each of an interpreter counts as two), "
+	[STACK_DEPTH] = {"depth", "deeper than 2047 frames (each of an interpreter counts as two), "
 				  "or in the kernel than "
 				  "kernel.perf_event_max_stack"},
 	[STACK_MEMORY] = {"memory",

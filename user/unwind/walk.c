@@ -31,6 +31,7 @@ static inline void chain_copy(__u64 *to, const __u64 *from, __u32 n)
 struct chain {
 	const __u64 *words;
 	uint32_t at, n;
+	bool is_cut; /* frames had no room */
 };
 
 /* Puts the activations that have their anchors below @sp before the last frame; or all at the end.
@@ -39,14 +40,17 @@ static void merge(struct chain *chain, __u64 *frames, uint32_t *n, uint64_t sp, 
 {
 	while (chain->at < chain->n &&
 	       (!is_before || chain_anchor(chain->words, chain->at, chain->n) < sp)) {
-		uint32_t count = chain->words[chain->at] >> BF_CHAIN_SHIFT & CHAIN_MASK;
+		uint32_t count = chain_count(chain->words, chain->at);
+		uint32_t placed = count < chain->n - chain->at
+					  ? chain_insert(chain->words, chain->at, frames, *n, is_before)
+					  : 0;
 
-		if (count >= chain->n - chain->at ||
-		    !chain_insert(chain->words, chain->at, frames, *n, is_before)) {
+		*n += placed;
+		if (!placed || placed < count) {
+			chain->is_cut = true;
 			chain->n = 0;
 			return;
 		}
-		*n += count;
 		chain->at += count + 1;
 	}
 }
@@ -60,11 +64,11 @@ static uint32_t sort_chain(const __u64 *words, uint32_t n, __u64 to[static BF_CH
 	uint32_t done = 0;
 
 	for (uint32_t at = 0, count, place; at < n; at += count) {
-		count = (words[at] >> BF_CHAIN_SHIFT & CHAIN_MASK) + 1;
+		count = chain_count(words, at) + 1;
 		if (count == 1 || count > n - at || count > BF_CHAIN_WORDS - done)
 			break;
 		for (place = 0; place < done;
-		     place += (to[place] >> BF_CHAIN_SHIFT & CHAIN_MASK) + 1)
+		     place += chain_count(to, place) + 1)
 			if (chain_anchor(to, place, done) > chain_anchor(words, at, n))
 				break;
 		memmove(to + place + count, to + place, (done - place) * sizeof *to);
@@ -128,4 +132,6 @@ void unwind_walk(struct bf_walk *walk, __u64 *frames, uint32_t *n, uint16_t mach
 		merge(&chain, frames, n, walk->sp, true);
 	}
 	merge(&chain, frames, n, 0, false);
+	if (chain.is_cut && walk->end == BF_END_ENTRY)
+		walk->end = BF_END_DEPTH;
 }
