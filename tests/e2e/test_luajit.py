@@ -14,7 +14,7 @@ from harness import ROOT, Folded, record
 
 TRUTH = ROOT / "tests" / "workload" / "luajit_truth.lua"
 LUAJITS = interpreters.named("/usr/bin/luajit", "LUAJITS")
-KNOWN = ["2.1.0-beta3", "2.1.1737090214"]
+KNOWN = ["2.1.0-beta3", "2.1.1737090214", "2.1.1761786044"]
 LEAVES = {"burn": ["--oncpu", "-F", 499], "mix": ["--oncpu", "-F", 499], "nap": ["--offcpu"]}
 
 

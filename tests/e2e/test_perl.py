@@ -15,7 +15,7 @@ from harness import ROOT, Folded, record
 TRUTH = ROOT / "tests" / "workload" / "perl_truth.pl"
 N_KINDS = 15
 PERLS = interpreters.named("/usr/bin/perl", "PERLS")
-KNOWN = ["5.32", "5.36", "5.40"]
+KNOWN = ["5.32", "5.36", "5.40", "5.42"]
 LEAVES = {"burn": ["--oncpu", "-F", 499], "nap": ["--offcpu"]}
 BLOCKS = ("<sort>", "<regex>")  # part of their functions, for the interpreter
 

@@ -99,7 +99,7 @@ static int examine(struct elf_file *elf, struct runtime_facts *ret)
 	ret->code_shift = elf_find_code_shift(elf);
 	if (elf->machine != EM_X86_64)
 		ret->problem = RUNTIME_BUILD;
-	else if (ret->version >= CPYTHON(3, 13) && ret->version <= CPYTHON(3, 14))
+	else if (ret->version >= CPYTHON(3, 13) && ret->version <= CPYTHON(3, 15))
 		cpython_told_offsets(ret, elf, symbols[SYMBOL_RUNTIME].address);
 	else if (!cpython_known_offsets(ret))
 		ret->problem = RUNTIME_VERSION;
@@ -111,8 +111,9 @@ static int examine(struct elf_file *elf, struct runtime_facts *ret)
 
 /* --- whether its facts can be used --- */
 
-#define MOST_OFFSET  4096
-#define WINDOW_WORDS 16
+#define MOST_OFFSET	    4096
+#define MOST_OF_INTERPRETER (1 << 20)
+#define WINDOW_WORDS	    16
 
 bool cpython_check_range(const struct runtime_facts *facts, uint32_t *ret_from, uint32_t *ret_words)
 {
@@ -148,6 +149,7 @@ static bool is_aligned(const struct runtime_facts *facts)
 		THREAD_IDENT,	THREAD_CURRENT, THREAD_RECORD,	     RECORD_PREVIOUS, FRAME_CODE,
 		FRAME_PREVIOUS, CODE_FILE,	CODE_NAME,	     CODE_LINES,      STRING_LENGTH,
 		BYTES_SIZE,	THREAD_NEXT,	INTERPRETER_THREADS, INTERPRETERS,
+		INTERPRETER_NEXT,
 	};
 
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
@@ -157,12 +159,22 @@ static bool is_aligned(const struct runtime_facts *facts)
 	       !(facts->offsets[FRAME_INSTRUCTION] & 3) && !(facts->offsets[STRING_STATE] & 3);
 }
 
+static uint32_t most_offset(size_t offset)
+{
+	switch (offset) {
+	case INTERPRETERS: return INT32_MAX;
+	case INTERPRETER_NEXT:
+	case INTERPRETER_THREADS: return MOST_OF_INTERPRETER;
+	default: return MOST_OFFSET;
+	}
+}
+
 static bool is_sound(const struct runtime_facts *facts)
 {
 	uint32_t from, words;
 
 	for (size_t i = 0; i < RUNTIME_OFFSETS; i++)
-		if (facts->offsets[i] > (i == INTERPRETERS ? INT32_MAX : MOST_OFFSET))
+		if (facts->offsets[i] > most_offset(i))
 			return false;
 	return is_aligned(facts) && cpython_check_range(facts, &from, &words) &&
 	       frame_words(facts) <= WINDOW_WORDS && facts->offsets[FRAME_UNIT] <= 2 &&
@@ -260,7 +272,7 @@ static void write_search(struct text_writer *text, const uint32_t *o)
 	text_if(text, STATE, BF_EQ, 0, LABEL_OTHER_THREAD);
 	text_jump(text, LABEL_FIRST_FRAME);
 	text_label(text, LABEL_OTHER_INTERPRETER);
-	text_try(text, INTERPRETER, INTERPRETER, 0);
+	text_try(text, INTERPRETER, INTERPRETER, o[INTERPRETER_NEXT]);
 	text_jump(text, LABEL_INTERPRETER);
 }
 

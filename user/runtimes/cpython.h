@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * CPython 3.9 … 3.14: what its parts know of each other. Offsets in its structures are
+ * CPython 3.9 … 3.15: what its parts know of each other. Offsets in its structures are
  * facts->offsets[], by enum cpython_offset.
  */
 #ifndef RUNTIMES_CPYTHON_H
@@ -22,8 +22,9 @@ enum cpython_offset {
 	/* All threads of all interpreters. */
 	THREAD_NEXT,
 	INTERPRETER_THREADS,
-	INTERPRETERS, /* address of the first one's, unrelocated; its first word is the next one;
-		       * in the table of versions, in _PyRuntime. 0: they are not needed */
+	INTERPRETER_NEXT,
+	INTERPRETERS, /* address of the first one's, unrelocated; until the symbol is known, in
+		       * _PyRuntime. 0: they are not needed */
 	/* Of a frame. */
 	FRAME_CODE,
 	FRAME_PREVIOUS,

@@ -110,10 +110,18 @@ enum member {
 	TOLD_THREAD_NEXT,
 	TOLD_THREAD_INTERP,
 	TOLD_THREAD_CURRENT,
+	TOLD_THREAD_BASE,
+	TOLD_THREAD_PROFILED,
+	TOLD_THREAD_PROFILED_SEQ,
 	TOLD_THREAD_IDENT,
 	TOLD_THREAD_NATIVE,
 	TOLD_THREAD_CHUNK,
 	TOLD_THREAD_STATUS,
+	TOLD_THREAD_HOLDS_GIL,
+	TOLD_THREAD_GIL_REQUESTED,
+	TOLD_THREAD_EXCEPTION,
+	TOLD_THREAD_EXCEPTION_STATE,
+	TOLD_EXCEPTION_VALUE,
 	TOLD_FRAME_SIZE,
 	TOLD_FRAME_PREVIOUS,
 	TOLD_FRAME_CODE,
@@ -139,6 +147,10 @@ enum member {
 	TOLD_TYPE_NAME,
 	TOLD_TYPE_REPR,
 	TOLD_TYPE_FLAGS,
+	TOLD_TYPE_BASIC_SIZE,
+	TOLD_TYPE_DICT,
+	TOLD_HEAP_TYPE_SIZE,
+	TOLD_HEAP_TYPE_KEYS,
 	TOLD_TUPLE_SIZE,
 	TOLD_TUPLE_ITEM,
 	TOLD_TUPLE_N,
@@ -167,8 +179,8 @@ enum member {
 	N_MEMBERS,
 };
 
-/* Members that 3.14 has inserted. */
-static bool is_of_3_14(enum member member)
+/* The version that has inserted a member; 3.13: they begin with it. */
+static uint32_t version_of(enum member member)
 {
 	switch (member) {
 	case INTERP_THREADS_MAIN:
@@ -180,8 +192,20 @@ static bool is_of_3_14(enum member member)
 	case TOLD_SET_SIZE:
 	case TOLD_SET_USED:
 	case TOLD_SET_TABLE:
-	case TOLD_SET_MASK: return true;
-	default: return false;
+	case TOLD_SET_MASK: return CPYTHON(3, 14);
+	case TOLD_THREAD_BASE:
+	case TOLD_THREAD_PROFILED:
+	case TOLD_THREAD_PROFILED_SEQ:
+	case TOLD_THREAD_HOLDS_GIL:
+	case TOLD_THREAD_GIL_REQUESTED:
+	case TOLD_THREAD_EXCEPTION:
+	case TOLD_THREAD_EXCEPTION_STATE:
+	case TOLD_EXCEPTION_VALUE:
+	case TOLD_TYPE_BASIC_SIZE:
+	case TOLD_TYPE_DICT:
+	case TOLD_HEAP_TYPE_SIZE:
+	case TOLD_HEAP_TYPE_KEYS: return CPYTHON(3, 15);
+	default: return CPYTHON(3, 13);
 	}
 }
 
@@ -190,7 +214,7 @@ static uint32_t told(const uint64_t *words, uint32_t version, enum member wanted
 	uint32_t at = 0;
 
 	for (uint32_t member = 0; member < (uint32_t)wanted; member++)
-		at += version >= CPYTHON(3, 14) || !is_of_3_14(member);
+		at += version >= version_of(member);
 	return words[at] > UINT32_MAX ? UINT32_MAX : words[at];
 }
 
@@ -202,6 +226,10 @@ void cpython_told_offsets(struct runtime_facts *facts, const struct elf_file *el
 	} members[] = {
 		{THREAD_IDENT, TOLD_THREAD_IDENT},
 		{THREAD_CURRENT, TOLD_THREAD_CURRENT},
+		{THREAD_NEXT, TOLD_THREAD_NEXT},
+		{INTERPRETER_NEXT, INTERP_NEXT},
+		{INTERPRETER_THREADS, INTERP_THREADS},
+		{INTERPRETERS, RUNTIME_INTERPRETERS},
 		{FRAME_CODE, TOLD_FRAME_CODE},
 		{FRAME_PREVIOUS, TOLD_FRAME_PREVIOUS},
 		{FRAME_INSTRUCTION, TOLD_FRAME_INSTRUCTION},

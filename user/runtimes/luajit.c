@@ -40,6 +40,7 @@ static const struct release {
 } releases[] = {
 	{"1.0-beta3", LUAJIT(2, 1), {376, 3776}},
 	{"1.1737090214", LUAJIT(2, 1), {376, 3792}},
+	{"1.1761786044", LUAJIT(2, 1), {376, 3792}},
 };
 
 enum { SYMBOL_MODE, SYMBOL_PROFILE, SYMBOL_TOP, SYMBOL_PANIC, SYMBOL_CALL };

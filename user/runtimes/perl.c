@@ -32,6 +32,7 @@ static const struct {
 	{PERL(5, 32), 224, 0, 1824, 347},
 	{PERL(5, 36), 208, 32, 1808, 347},
 	{PERL(5, 40), 208, 32, 1592, 350},
+	{PERL(5, 42), 208, 32, 1592, 354},
 };
 
 bool perl_known_offsets(struct runtime_facts *facts)
