@@ -23,16 +23,42 @@ N_KINDS = 10
 PHPS = interpreters.named("/usr/bin/php", "PHPS")
 KNOWN = ["7.4", "8.2", "8.4"]
 QUIET = ["-d", "display_errors=0"]
-JIT = ["-d", "opcache.enable_cli=1", "-d", "opcache.jit=tracing", "-d", "opcache.jit_buffer_size=16M"]
+# The second one compiles each function before it runs, the first one what is hot.
+JITS = {"off": [], **{kind: ["-d", "opcache.enable=1", "-d", "opcache.enable_cli=1", "-d", f"opcache.jit={kind}",
+                             "-d", "opcache.jit_buffer_size=16M", "-d", "opcache.file_update_protection=0"]
+                      for kind in ("tracing", "function")}}
 BURN, NAP = ["--oncpu", "-F", 499], ["--offcpu"]
-CASES = {"burn": ([], "burn", BURN), "nap": ([], "nap", NAP), "burn-jit": (JIT, "burn", BURN)}
+CASES = {f"{leaf}-{jit}": (jit, leaf, options) for jit in JITS for leaf, options in (("burn", BURN), ("nap", NAP))}
+
+# Which functions php_hot.php can have on its stack, below <main>; and what calls those in C.
+FIB = "fib(;fib)*"
+HOT = [FIB, "sorts(;range|;shuffle|;usort(;compare(;strcmp|;md5)?)?)?", f"maps(;range|;array_map(;twice(;{FIB})?)?)?",
+       "regex(;preg_replace_callback(;longer(;sha1)?)?)?", f"generators(;all(;items(;md5)?)?|;items(;md5)?|;{FIB})?",
+       f"catches(;{FIB}|;throws(;sqrt|;Exception::__construct)?)?",
+       f"objects(;Shape::add|;Shape::__get(;md5)?|;Shape::__destruct(;{FIB})?)?", "types(;is_array)?",
+       "floats(;fmod|;sqrt)?", "naps(;usort(;napped(;usleep)?)?)?"]
+CALLERS = {"compare": ["usort", "zend_call_function"], "twice": ["array_map", "zend_call_function"],
+           "longer": ["preg_replace_callback", "zend_call_function"], "napped": ["usort", "zend_call_function"]}
 
 
 @pytest.fixture(autouse=True)
 def known(request):
-    php = request.node.callspec.params["php"] if hasattr(request.node, "callspec") else PHPS[0]
+    php = request.node.callspec.params.get("php", PHPS[0])
     version = subprocess.check_output([php, "-r", "echo PHP_MAJOR_VERSION . '.' . PHP_MINOR_VERSION;"], text=True)
     interpreters.skip_unless_known("PHP", version, KNOWN)
+
+
+def options_of(php, jit):
+    """Its options. Skips what has no JIT."""
+    if jit == "off":
+        return QUIET
+    options = [*QUIET, *JITS[jit]]
+    said = subprocess.check_output([php, *options, "-r", "echo json_encode(opcache_get_status()['jit'] ?? null);"],
+                                   text=True, stderr=subprocess.DEVNULL)
+    if said == "null":
+        pytest.skip("this version has no JIT")
+    assert json.loads(said)["on"], said
+    return options
 
 
 @contextlib.contextmanager
@@ -56,21 +82,59 @@ def is_truth(frames, truth, leaf):
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("php", PHPS)
 def test_whole_stacks_are_those_of_the_interpreter(php, case, tmp_path):
-    build, leaf, options = CASES[case]
+    jit, leaf, options = CASES[case]
     out = tmp_path / "x.folded"
-    with started(php, *QUIET, *build, TRUTH, leaf) as (process, truth):
+    with started(php, *options_of(php, jit), TRUTH, leaf) as (process, truth):
         result = record("-p", process.pid, *options, "-d", 1, "--threads", "-o", out)
     seen = interpreters.assert_right(
         Folded(out), {pid: [name for name, _ in stack] for pid, stack in truth.items()},
         lambda frames, names: is_truth(frames, names, leaf))
     interpreters.assert_all_named(result)
     assert leaf == "burn" or seen == set(truth)
+    assert_whole(out)
 
 
+def assert_whole(out):
+    """99 % of the value has a root."""
+    folded = Folded(out)
+    assert folded.total(lambda frames: "_start" in frames[:3]) >= 0.99 * folded.total(lambda frames: True) > 0
+
+
+@pytest.mark.parametrize("jit", JITS)
 @pytest.mark.parametrize("php", PHPS)
-def test_lines_and_native_frames(php, tmp_path):
+def test_calls_of_all_kinds_while_they_are_hot(php, jit, tmp_path):
+    hot = re.compile(f"<main>(;({'|'.join(HOT)}))?")
     out = tmp_path / "x.folded"
-    with started(php, *QUIET, TRUTH, "wait") as (process, truth):
+    process = subprocess.Popen([php, *options_of(php, jit), TRUTH.parent / "php_hot.php"], stdout=subprocess.PIPE)
+    try:
+        assert process.stdout.readline() == b"hot\n"
+        for options in BURN, NAP:
+            result = record("-p", process.pid, *options, "-d", 2, "-o", out)
+            assert_whole(out)
+            interpreters.assert_all_named(result)
+            stacks = [(frames, value, ";".join(interpreters.functions(frames))) for frames, value in Folded(out).stacks]
+            wrong = [(value, frames) for frames, value, names in stacks
+                     if not hot.fullmatch(names) or not are_called_in_order(frames)]
+            assert sum(value for value, _ in wrong) <= 0.01 * sum(value for _, value, _ in stacks), wrong
+            assert len({names.split(";")[1] for _, _, names in stacks if ";" in names}) > len(HOT) / 2 or options == NAP
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def are_called_in_order(frames):
+    """Whether what C calls is where C calls it."""
+    names = [frame.removesuffix(interpreters.MARK) for frame in frames]
+    places = [[names.index(name) if name in names else -1 for name in [*callers, called]]
+              for called, callers in CALLERS.items() if called in names]
+    return all(-1 not in place and place == sorted(place) for place in places)
+
+
+@pytest.mark.parametrize("jit", ["off", "function"])
+@pytest.mark.parametrize("php", PHPS)
+def test_lines_and_native_frames(php, jit, tmp_path):
+    out = tmp_path / "x.folded"
+    with started(php, *options_of(php, jit), TRUTH, "wait") as (process, truth):
         record("-p", process.pid, "--offcpu", "-d", 0.5, "--threads", "--lines", "-o", out)
     stacks = {int(frames[0].rpartition("/")[2]): frames for frames, _ in Folded(out).stacks}
     for pid, stack in truth.items():
@@ -143,13 +207,15 @@ def fastcgi(path, script):
     return answer
 
 
-def test_workers_of_a_server(tmp_path):
+@pytest.mark.parametrize("jit", ["off", "function"])
+def test_workers_of_a_server(jit, tmp_path):
     fpm = next(iter(sorted(pathlib.Path("/usr/sbin").glob("php-fpm*"))))
     page = shutil.copy(ROOT / "tests" / "workload" / "php_serve.php", tmp_path / "page.php")
     where, log, config = (tmp_path / name for name in ("socket", "log", "conf"))
     config.write_text(f"[global]\nerror_log = {log}\ndaemonize = no\n[www]\nlisten = {where}\n"
                       "pm = static\npm.max_children = 2\nuser = root\ngroup = root\n")
-    server = subprocess.Popen([fpm, "-n", "-R", "-F", "-y", config], stderr=subprocess.DEVNULL)
+    loads = ["-d", "zend_extension=opcache"] if jit != "off" else []
+    server = subprocess.Popen([fpm, "-n", *loads, *JITS[jit], "-R", "-F", "-y", config], stderr=subprocess.DEVNULL)
     try:
         while not where.exists():
             assert server.poll() is None, log.read_text()
@@ -158,7 +224,7 @@ def test_workers_of_a_server(tmp_path):
         asking.start()
         record("-p", server.pid, "-d", 1, "-F", 499, "-o", tmp_path / "x.folded")
         asking.join()
-        assert b"shown" in fastcgi(where, page)
+        assert (b"shown, compiled" if jit != "off" else b"shown") in fastcgi(where, page)
     finally:
         server.terminate()
         server.wait()
@@ -169,3 +235,4 @@ def test_workers_of_a_server(tmp_path):
         "<main>", "Page::show", "array_map", "Page::{closure}", "Page::render"])
     assert rendered > 0
     assert whole >= 0.99 * rendered
+    assert_whole(tmp_path / "x.folded")

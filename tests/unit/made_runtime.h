@@ -23,7 +23,7 @@ static inline void made_find(struct made_runtime *thread, const struct runtime_f
 {
 	struct bf_text text;
 
-	assert_int_equal(runtime_write(facts, &text), 0);
+	assert_int_equal(runtime_write(facts, BF_HOOK_CHAIN, &text), 0);
 	thread->machine.parameters[0] = thread->bias;
 	made_run(&thread->machine, &text, thread->tls, &thread->memory);
 }
@@ -104,7 +104,7 @@ static inline void made_other_facts(struct made_runtime *thread, const struct ru
 
 		for (int k = random() % 4; k >= 0; k--)
 			changed.offsets[random() % n] = random() % most;
-		if (!runtime_is_sound(&changed) || runtime_write(&changed, &text) < 0)
+		if (!runtime_is_sound(&changed) || runtime_write(&changed, BF_HOOK_CHAIN, &text) < 0)
 			continue;
 		make(facts);
 		made_find(thread, &changed);

@@ -297,12 +297,12 @@ static void processes_say_where_things_are(void **state)
 	found.offsets[SYMBOL_HASH] = SYMBOL_HASH + 1;
 	word(FIELDS + FIELD_BYTES * SYMBOL_HASH, 1);
 	assert_true(runtime_is_sound(&found));
-	assert_int_equal(runtime_write(&found, &text), -EINVAL);
+	assert_int_equal(runtime_write(&found, BF_HOOK_RANGE, &text), -EINVAL);
 	assert_int_equal(runtime_complete(&found, &process), 0);
 	assert_int_equal(found.problem, RUNTIME_FINE);
 	assert_false(found.is_partial);
 	assert_memory_equal(found.offsets, facts.offsets, sizeof facts.offsets);
-	assert_int_equal(runtime_write(&found, &text), 0);
+	assert_int_equal(runtime_write(&found, BF_HOOK_RANGE, &text), 0);
 }
 
 static void processes_that_have_not_begun_are_asked_again(void **state)
@@ -338,7 +338,7 @@ static void what_makes_no_sense_is_not_used(void **state)
 			assert_int_equal(found.problem, RUNTIME_LAYOUT);
 			assert_int_equal(runtime_describe(&found, &process, &frame, &code),
 					 -EINVAL);
-			assert_int_equal(runtime_write(&found, &text), -EINVAL);
+			assert_int_equal(runtime_write(&found, BF_HOOK_RANGE, &text), -EINVAL);
 		}
 }
 
@@ -369,7 +369,7 @@ static void versions_that_are_not_known_are_named(void **state)
 	runtime_name(&found, name, sizeof name);
 	assert_string_equal(name, "HotSpot 99.0");
 	assert_string_equal(runtime_problem_text(&found), "this version is not known");
-	assert_int_equal(runtime_write(&found, &text), -EINVAL);
+	assert_int_equal(runtime_write(&found, BF_HOOK_RANGE, &text), -EINVAL);
 	/* Even if a process says what is missing, nothing is read by it. */
 	found.is_partial = 0;
 	assert_int_equal(runtime_describe(&found, &process, &frame, &code), -EINVAL);

@@ -194,23 +194,6 @@ static void frames_come_before_their_loops(void **state)
 		loop_frames_place(words, 5, &(struct loop_code){0x100, 0x109}, true, found), 5);
 }
 
-static void generated_code_takes_the_place_of_a_loop(void **state)
-{
-	/* Two activations: in generated code that C called, and in the loop, which ran others. */
-	const uint64_t words[] = {0x900, 0x50,
-				  0x911, 0x109,
-				  0x60,	 RUNTIME_WORD(RUNTIME_LAST),
-				  1,	 RUNTIME_WORD(RUNTIME_LAST),
-				  3};
-	const uint64_t placed[] = {words[5], 1, 0x900, 0x50, 0x911, words[7], 3, 0x109, 0x60};
-	const struct loop_code code = {0x100, 0x109, 0x900, 0x920};
-	uint64_t found[BF_MAX_FRAMES];
-	uint32_t n = sizeof words / sizeof *words;
-
-	assert_int_equal(loop_frames_place(words, n, &code, true, found), n);
-	assert_memory_equal(found, placed, sizeof placed);
-}
-
 static void only_sound_facts_are_used(void **state)
 {
 	struct runtime_facts facts = made_facts(), changed;
@@ -232,7 +215,6 @@ int main(void)
 		cmocka_unit_test(an_empty_name_is_none),
 		cmocka_unit_test(a_fault_at_any_read),
 		cmocka_unit_test(frames_come_before_their_loops),
-		cmocka_unit_test(generated_code_takes_the_place_of_a_loop),
 		cmocka_unit_test(only_sound_facts_are_used),
 	};
 

@@ -624,7 +624,7 @@ static void versions_that_are_not_known_are_named(void **state)
 	runtime_name(&found, name, sizeof name);
 	assert_string_equal(name, "V8 99.2");
 	assert_string_equal(runtime_problem_text(&found), "this version is not known");
-	assert_int_equal(runtime_write(&found, &text), -EINVAL);
+	assert_int_equal(runtime_write(&found, BF_HOOK_RANGE, &text), -EINVAL);
 	found = made_library_facts(made_library,
 				   "-DMAJOR=10"); /* known, but says nothing of itself */
 	assert_int_equal(found.problem, RUNTIME_BUILD);

@@ -20,7 +20,7 @@ static inline uint32_t run_turn(struct bf_walk *walk, int turn)
 		memory.n_reads = 0;
 		machine.turns = 0;
 	}
-	assert_int_equal(runtime_write(&facts, &text), 0);
+	assert_int_equal(runtime_write(&facts, BF_HOOK_RANGE, &text), 0);
 	return machine_run_range(&machine, &text, walk, &process, frames, 0, &end) / 2;
 }
 

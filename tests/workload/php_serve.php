@@ -6,4 +6,4 @@ class Page {
     function render($till) { while (microtime(true) < $till) for ($i = 0; $i < 1000; $i++) $n = $i * 2; }
 }
 (new Page)->show(microtime(true) + 0.5);
-echo "shown";
+echo "shown", function_exists("opcache_get_status") && opcache_get_status()["jit"]["on"] ? ", compiled" : "";

@@ -22,17 +22,14 @@ void frame_programs_done(struct frame_programs *programs)
 }
 
 /* Gives BPF the text. Returns the entry's number, 0 if it can't have it. */
-static uint32_t install(struct frame_programs *programs, const struct runtime_facts *facts)
+static uint32_t install(struct frame_programs *programs, const struct runtime_facts *facts,
+			enum bf_hook hook, const struct bf_text *text)
 {
 	uint32_t number = programs->n + 1;
-	struct bf_runtime runtime = {
-		.text = number, .hook = runtime_hook(facts), .owner = facts->runtime};
-	struct bf_text text;
+	struct bf_runtime runtime = {.text = number, .hook = hook, .owner = facts->runtime};
 
-	if (facts->problem != RUNTIME_FINE || runtime_write(facts, &text) < 0)
-		return 0;
 	if (number >= BF_MAX_TEXTS || number >= BF_MAX_RUNTIMES ||
-	    bpf_map_update_elem(programs->texts_fd, &number, &text, BPF_ANY) < 0 ||
+	    bpf_map_update_elem(programs->texts_fd, &number, text, BPF_ANY) < 0 ||
 	    bpf_map_update_elem(programs->runtimes_fd, &number, &runtime, BPF_ANY) < 0) {
 		programs->n_refused++;
 		return 0;
@@ -57,24 +54,30 @@ static int note_problem(struct frame_programs *programs, const struct runtime_fa
 }
 
 int frame_programs_number(struct frame_programs *programs, const struct runtime_facts *facts,
-			  uint32_t pid, const char *path, uint32_t *ret)
+			  enum bf_hook hook, uint32_t pid, const char *path, uint32_t *ret)
 {
-	int r;
+	struct bf_text text;
+	int r, written;
 
 	for (size_t i = 0; i < programs->n; i++)
-		if (memcmp(&programs->items[i].facts, facts, sizeof *facts) == 0) {
+		if (programs->items[i].hook == hook &&
+		    memcmp(&programs->items[i].facts, facts, sizeof *facts) == 0) {
 			*ret = programs->items[i].number;
 			return 0;
 		}
+	*ret = 0;
+	written = runtime_write(facts, hook, &text);
+	if (written == -ENOENT)
+		return 0;
 	if (programs->n >= BF_MAX_RUNTIMES) { /* processes say what they like of themselves */
 		programs->n_refused++;
-		*ret = 0;
 		return 0;
 	}
 	r = array_reserve(programs->items, programs->capacity, programs->n, 1);
 	if (r < 0)
 		return r;
-	*ret = install(programs, facts);
-	programs->items[programs->n++] = (struct frame_program){*facts, *ret};
+	if (!facts->problem && written == 0)
+		*ret = install(programs, facts, hook, &text);
+	programs->items[programs->n++] = (struct frame_program){*facts, hook, *ret};
 	return *ret ? 0 : note_problem(programs, facts, pid, path);
 }

@@ -12,6 +12,7 @@ struct frame_programs {
 	int texts_fd, runtimes_fd; /* of the maps */
 	struct frame_program {
 		struct runtime_facts facts;
+		enum bf_hook hook;
 		uint32_t number; /* of the entry; 0: there is no text for it */
 	} * items;
 	size_t n, capacity;
@@ -24,10 +25,10 @@ void frame_programs_init(struct frame_programs *programs, int texts_fd, int runt
 void frame_programs_done(struct frame_programs *programs);
 
 /*
- * What is to be run in process @pid, which has mapped the runtime of @facts as @path: a number for
- * struct bf_process. 0: nothing can be. Errors: -ENOMEM.
+ * What is to be run at @hook in process @pid, which has mapped the runtime of @facts as @path: a
+ * number for struct bf_process. 0: nothing is, or can be. Errors: -ENOMEM.
  */
 int frame_programs_number(struct frame_programs *programs, const struct runtime_facts *facts,
-			  uint32_t pid, const char *path, uint32_t *ret);
+			  enum bf_hook hook, uint32_t pid, const char *path, uint32_t *ret);
 
 #endif

@@ -258,28 +258,6 @@ static int locate_code(struct locator *locator, uint32_t process, const uint64_t
 	return r < 0 ? r : 1;
 }
 
-/* Finds the mapping of generated code that is on the stack. */
-static void find_made_code(const struct locator *locator, const struct mapping_list *list,
-			   const uint64_t *words, uint32_t n, struct loop_code *ret)
-{
-	for (uint32_t i = 0; list && i < n; i++) {
-		const struct mapping *mapping;
-		const struct file *file;
-
-		if (words[i] & BF_FRAME_RUNTIME) {
-			i++;
-			continue;
-		}
-		mapping = mapping_find(list, words[i] & ~BF_FRAME_EXACT);
-		file = mapping ? &locator->processes->files.files[mapping->file] : NULL;
-		if (file && file->is_memory && strcmp(file->path, "[vdso]") != 0) {
-			ret->made_start = mapping->start;
-			ret->made_end = mapping->end;
-			return;
-		}
-	}
-}
-
 /* Whether some of the words are frames of that owner. */
 static bool has_frames_of(const uint64_t *words, uint32_t n, uint32_t owner)
 {
@@ -319,9 +297,8 @@ static struct loop_code loop_of(const struct found_runtime *found)
 }
 
 /* Places the frames of one runtime in the words. Returns how many there are, or 0: as before. */
-static uint32_t place_frames_of(const struct locator *locator, const struct found_runtime *found,
-				const struct mapping_list *list, const uint64_t *words, uint32_t n,
-				enum bf_end end, uint64_t *ret)
+static uint32_t place_frames_of(const struct found_runtime *found, const uint64_t *words,
+				uint32_t n, enum bf_end end, uint64_t *ret)
 {
 	bool is_whole = end == BF_END_ENTRY;
 	struct loop_code code = loop_of(found);
@@ -331,14 +308,11 @@ static uint32_t place_frames_of(const struct locator *locator, const struct foun
 	if (runtime_has_late_anchors(found->facts, &late.function))
 		return is_whole || end == BF_END_DEPTH ? late_anchors_place(words, n, &late, ret)
 						       : 0;
-	if (runtime_makes_loops(found->facts))
-		find_made_code(locator, list, words, n, &code);
 	return loop_frames_place(words, n, &code, is_whole, ret);
 }
 
 /* The words of a user half, frames of runtimes in their places. */
 static const uint64_t *place_frames(struct locator *locator, uint32_t process,
-				    const struct mapping_list *list,
 				    const struct stack_frames *stack, uint32_t *ret_n)
 {
 	const uint64_t *words = raw_stacks_addresses(locator->stacks, stack);
@@ -354,8 +328,8 @@ static const uint64_t *place_frames(struct locator *locator, uint32_t process,
 
 		if (!facts->loop_size || !has_frames_of(words, n, facts->runtime))
 			continue;
-		n_placed = place_frames_of(locator, &found[i], list, words, n,
-					   stack->end, locator->placed[turn]);
+		n_placed = place_frames_of(&found[i], words, n, stack->end,
+					   locator->placed[turn]);
 		if (!n_placed)
 			continue;
 		n = n_placed;
@@ -376,7 +350,7 @@ static int locate_user_half(struct locator *locator, uint32_t process,
 			    bool is_alone, uint32_t *locations, enum stack_end *ret_end)
 {
 	uint32_t n = 0, n_native = 0, n_words;
-	const uint64_t *words = place_frames(locator, process, list, stack, &n_words);
+	const uint64_t *words = place_frames(locator, process, stack, &n_words);
 	bool is_owner = false; /* of the frames before */
 	int r;
 

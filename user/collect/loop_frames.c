@@ -51,25 +51,14 @@ static bool is_within(const uint64_t *words, uint32_t i, uint64_t start, uint64_
 	return address - is_return >= start && address - is_return < end;
 }
 
-static bool is_in_loop(const uint64_t *words, uint32_t i, const struct loop_code *code)
-{
-	return is_within(words, i, code->start, code->end) ||
-	       is_within(words, i, code->cold_start, code->cold_end);
-}
-
-/* Whether native frame @i is an activation's: the innermost loop of it, or generated code that it
- * is not below. */
+/* Whether native frame @i is an activation's: the innermost loop of it. */
 static bool is_loop(const struct parts *parts, uint32_t i, const struct loop_code *code)
 {
 	const uint64_t *words = parts->native;
 
-	if (i && is_within(words, i - 1, code->again_start, code->again_end))
-		return false;
-	return is_in_loop(words, i, code) ||
-	       (is_within(words, i, code->made_start, code->made_end) &&
-		(i + 1 == parts->n_native ||
-		 !(is_in_loop(words, i + 1, code) ||
-		   is_within(words, i + 1, code->made_start, code->made_end))));
+	return !(i && is_within(words, i - 1, code->again_start, code->again_end)) &&
+	       (is_within(words, i, code->start, code->end) ||
+		is_within(words, i, code->cold_start, code->cold_end));
 }
 
 /* Words of the activation at chain[@at]. */

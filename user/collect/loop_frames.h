@@ -14,13 +14,12 @@
 #include "bpf/wire.h"
 
 /*
- * Where the loop is, [start, end); code that the runtime has generated, which takes the place of
- * the loop: its frame may be all that there is of an activation; code by which the loop starts
- * another one for the same activation; a part of the loop that is elsewhere; and code that starts it
- * for the program. Both 0: there is none.
+ * Where the loop is, [start, end); code by which the loop starts another one for the same
+ * activation; a part of the loop that is elsewhere; and code that starts it for the program. Both
+ * 0: there is none.
  */
 struct loop_code {
-	uint64_t start, end, made_start, made_end, again_start, again_end, cold_start, cold_end;
+	uint64_t start, end, again_start, again_end, cold_start, cold_end;
 	uint64_t program_start, program_end;
 	uint32_t owner; /* of the frames */
 };

@@ -193,8 +193,9 @@ static bool has_ranges(const struct tables *tables, struct process *process, boo
 	uint32_t n = process_runtimes(tables, process, found);
 
 	for (uint32_t i = 0; i < n; i++)
-		if (runtime_hook(found[i].facts) == BF_HOOK_RANGE &&
-		    (of_any || !runtime_gives_way(found[i].facts)))
+		if (of_any ? runtime_has_ranges(found[i].facts)
+			   : runtime_has_only_ranges(found[i].facts) &&
+				     !runtime_gives_way(found[i].facts))
 			return true;
 	return false;
 }

@@ -45,7 +45,7 @@ bool process_runtime_of(const struct tables *tables, struct process *process, ui
 
 /* Whether frames of one are found where walks come to code that is no file's. */
 bool process_has_ranges(const struct tables *tables, struct process *process);
-/* The same without those that leave other code to others. */
+/* The same without those that leave other code to others, or whose frames are found without, too. */
 bool process_has_own_ranges(const struct tables *tables, struct process *process);
 
 /* Code that is part of a file, but a runtime's: [@start, @end) of the file's offsets. */

@@ -20,7 +20,7 @@ bool range_walk_add(struct range_walk *walk, const struct runtime_facts *facts, 
 	struct range_runtime *to = &walk->runtimes[walk->n];
 
 	if (walk->n == BF_PROCESS_RUNTIMES || facts->problem != RUNTIME_FINE ||
-	    runtime_hook(facts) != BF_HOOK_RANGE || runtime_write(facts, &to->text) < 0)
+	    runtime_write(facts, BF_HOOK_RANGE, &to->text) < 0)
 		return false;
 	to->facts = facts;
 	to->bias = bias;

@@ -354,25 +354,49 @@ static void give_to_bpf(struct unwinder *unwinder, uint32_t pid, const struct bf
 		unwinder->n_refused++;
 }
 
+/* Adds what finds frames of @found to the @n programs of the process. */
+static int add_program(struct unwinder *unwinder, const struct process *process,
+		       const struct found_runtime *found, enum bf_hook hook, struct bf_process *ret,
+		       uint32_t *n)
+{
+	int r;
+
+	if (*n == BF_PROCESS_RUNTIMES)
+		return 0;
+	r = frame_programs_number(&unwinder->programs, found->facts, hook, process->pid,
+				  unwinder->processes->files.files[found->file].path,
+				  &ret->runtimes[*n]);
+	if (r < 0)
+		return r;
+	ret->biases[*n] = found->bias;
+	*n += ret->runtimes[*n] != 0;
+	return 0;
+}
+
+/* Whether @found has ranges beside what else finds its frames: these are tried last. */
+static bool has_late_ranges(const struct found_runtime *found)
+{
+	return runtime_has_ranges(found->facts) && !runtime_has_only_ranges(found->facts);
+}
+
 /* Sets what finds the frames of the process's runtimes. */
 static int find_programs(struct unwinder *unwinder, struct process *process, struct bf_process *ret)
 {
 	struct found_runtime found[BF_PROCESS_RUNTIMES];
 	uint32_t n = 0, to = 0;
+	int r = 0;
 
 	if (!unwinder->no_runtimes)
 		n = process_runtimes(&unwinder->tables, process, found);
-	for (uint32_t i = 0; i < n; i++) {
-		int r = frame_programs_number(&unwinder->programs, found[i].facts, process->pid,
-					      unwinder->processes->files.files[found[i].file].path,
-					      &ret->runtimes[to]);
-
-		if (r < 0)
-			return r;
-		ret->biases[to] = found[i].bias;
-		to += ret->runtimes[to] != 0;
-	}
-	return 0;
+	for (uint32_t i = 0; i < n && r >= 0; i++)
+		r = add_program(unwinder, process, &found[i],
+				runtime_has_only_ranges(found[i].facts) ? BF_HOOK_RANGE
+									: BF_HOOK_CHAIN,
+				ret, &to);
+	for (uint32_t i = 0; i < n && r >= 0; i++)
+		if (has_late_ranges(&found[i]))
+			r = add_program(unwinder, process, &found[i], BF_HOOK_RANGE, ret, &to);
+	return r;
 }
 
 /* Sets where BPF finds the process's mappings. Errors: -ENOSPC, -ENOMEM. */
@@ -624,8 +648,9 @@ static bool ready_range(struct unwinder *unwinder, uint32_t index, struct proces
 		return false;
 	range_walk_init(unwinder->range, &live);
 	n = process_runtimes(&unwinder->tables, process, found);
-	for (uint32_t i = 0; i < n; i++)
-		if (range_walk_add(unwinder->range, found[i].facts, found[i].bias)) {
+	for (uint32_t i = 0; i < 2 * n; i++)
+		if (has_late_ranges(&found[i % n]) == (i >= n) &&
+		    range_walk_add(unwinder->range, found[i % n].facts, found[i % n].bias)) {
 			memory->range = range_walk_on;
 			memory->range_context = unwinder->range;
 		}

@@ -418,9 +418,8 @@ const struct runtime runtime_beam = {
 	.name = "Erlang/OTP",
 	.language = "erlang",
 	.has_one_number = true,
-	.hook = BF_HOOK_RANGE,
 	.examine = examine,
 	.is_sound = is_sound,
-	.write = beam_write,
+	.write_range = beam_write,
 	.describe = beam_describe,
 };

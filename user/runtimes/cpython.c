@@ -384,7 +384,7 @@ const struct runtime runtime_cpython = {
 	.language = "python",
 	.examine = examine,
 	.is_sound = is_sound,
-	.write = cpython_write,
+	.write_chain = cpython_write,
 	.describe = cpython_describe,
 	.line = cpython_line,
 };

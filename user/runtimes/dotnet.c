@@ -682,9 +682,8 @@ static int dotnet_write(const struct runtime_facts *facts, struct bf_text *ret)
 const struct runtime runtime_dotnet = {
 	.name = ".NET",
 	.language = "dotnet",
-	.hook = BF_HOOK_RANGE,
 	.examine = dotnet_examine,
 	.is_sound = dotnet_is_sound,
-	.write = dotnet_write,
+	.write_range = dotnet_write,
 	.describe = dotnet_describe,
 };

@@ -379,11 +379,10 @@ int hotspot_write(const struct runtime_facts *facts, struct bf_text *ret)
 const struct runtime runtime_hotspot = {
 	.name = "HotSpot",
 	.language = "java",
-	.hook = BF_HOOK_RANGE,
 	.examine = examine,
 	.complete = hotspot_complete,
 	.is_sound = hotspot_is_sound,
-	.write = hotspot_write,
+	.write_range = hotspot_write,
 	.describe = hotspot_describe,
 	.line = hotspot_line,
 };

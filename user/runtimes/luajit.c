@@ -742,10 +742,9 @@ static int luajit_write(const struct runtime_facts *facts, struct bf_text *ret)
 const struct runtime runtime_luajit = {
 	.name = "LuaJIT",
 	.language = "lua",
-	.hook = BF_HOOK_RANGE,
 	.examine = examine,
 	.is_sound = is_sound,
-	.write = luajit_write,
+	.write_range = luajit_write,
 	.describe = luajit_describe,
 	.line = luajit_line,
 };

@@ -265,9 +265,8 @@ const struct runtime runtime_pcre2 = {
 	.language = "pcre2",
 	.has_one_number = true,
 	.gives_way = true,
-	.hook = BF_HOOK_RANGE,
 	.examine = examine,
 	.is_sound = is_sound,
-	.write = pcre2_write,
+	.write_range = pcre2_write,
 	.describe = describe,
 };

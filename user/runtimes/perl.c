@@ -428,6 +428,6 @@ const struct runtime runtime_perl = {
 	.language = "perl",
 	.examine = examine,
 	.is_sound = is_sound,
-	.write = perl_write,
+	.write_chain = perl_write,
 	.describe = perl_describe,
 };

@@ -57,13 +57,16 @@ static uint32_t find_version(const struct elf_file *elf)
 	return PHP(major & 255, minor & 255);
 }
 
-enum { SYMBOL_GLOBALS, SYMBOL_LOOP };
+#define MOST_LOOP (1u << 24) /* bytes */
+
+enum { SYMBOL_GLOBALS, SYMBOL_LOOP, SYMBOL_KIND };
 
 static int examine(struct elf_file *elf, struct runtime_facts *ret)
 {
 	struct elf_wanted symbols[] = {
 		[SYMBOL_GLOBALS] = {"executor_globals"},
 		[SYMBOL_LOOP] = {"execute_ex", true},
+		[SYMBOL_KIND] = {"zend_vm_kind"},
 	};
 	int r = elf_find_symbols(elf, symbols, sizeof symbols / sizeof *symbols);
 
@@ -81,6 +84,7 @@ static int examine(struct elf_file *elf, struct runtime_facts *ret)
 		 symbols[SYMBOL_GLOBALS].address > INT32_MAX / 2)
 		ret->problem = RUNTIME_BUILD;
 	ret->offsets[PHP_GLOBALS] = symbols[SYMBOL_GLOBALS].address;
+	php_find_frame(elf, ret->loop, symbols[SYMBOL_KIND].address, ret->offsets);
 	return 0;
 }
 
@@ -92,11 +96,13 @@ static bool is_sound(const struct runtime_facts *facts)
 {
 	const uint32_t *o = facts->offsets;
 
-	for (uint32_t i = PHP_CURRENT; i < N_PHP_OFFSETS; i++)
+	for (uint32_t i = PHP_CURRENT; i <= PHP_LINE; i++)
 		if (o[i] > MOST_OFFSET || o[i] & (i == PHP_LINE ? 3 : 7))
 			return false;
 	return o[PHP_GLOBALS] <= INT32_MAX / 2 && facts->loop_size &&
-	       facts->loop_size <= 1u << 24 && o[PHP_CODE] >= PHP_SCOPE + 8 && o[PHP_CODE] <= 120;
+	       facts->loop_size <= MOST_LOOP &&
+	       facts->loop <= INT32_MAX && o[PHP_CODE] >= PHP_SCOPE + 8 && o[PHP_CODE] <= 120 &&
+	       php_has_sound_frame(o);
 }
 
 /* --- the text that finds its frames --- */
@@ -194,9 +200,9 @@ static int php_write(const struct runtime_facts *facts, struct bf_text *ret)
 const struct runtime runtime_php = {
 	.name = "PHP",
 	.language = "php",
-	.makes_loops = true,
 	.examine = examine,
 	.is_sound = is_sound,
-	.write = php_write,
+	.write_chain = php_write,
+	.write_range = php_write_range,
 	.describe = php_describe,
 };

@@ -15,6 +15,15 @@ enum php_offset {
 	PHP_CODE,
 	PHP_FILE,
 	PHP_LINE,
+	/* The frame of the loop, which generated code runs in: from the stack pointer, or the frame
+	 * pointer, to the return address, bytes (0: it has none); from there down to the caller's
+	 * frame pointer, if that is saved. */
+	PHP_FRAME,
+	PHP_BY_FRAME_POINTER,
+	PHP_SAVED,
+	/* Where the file's code is, and its size. */
+	PHP_TEXT,
+	PHP_TEXT_SIZE,
 	N_PHP_OFFSETS,
 };
 _Static_assert((int)N_PHP_OFFSETS <= RUNTIME_OFFSETS, "all have room");
@@ -36,6 +45,12 @@ enum php_kind { PHP_FUNCTION, PHP_INTERNAL }; /* of a frame: its code is in PHP,
 
 /* Sets the facts of a version. Returns whether it is known. */
 bool php_known_offsets(struct runtime_facts *facts);
+
+/* Sets those of the frame; @loop and @kind: where execute_ex() and zend_vm_kind() are. */
+void php_find_frame(const struct elf_file *elf, uint64_t loop, uint64_t kind, uint32_t *offsets);
+bool php_has_sound_frame(const uint32_t *offsets);
+/* Errors: -ENOENT: generated code has frames of its own. */
+int php_write_range(const struct runtime_facts *facts, struct bf_text *ret);
 
 int php_describe(const struct runtime_facts *facts, const struct runtime_memory *memory,
 		 const struct runtime_frame *frame, struct runtime_code *ret);

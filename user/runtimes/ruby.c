@@ -557,7 +557,7 @@ const struct runtime runtime_ruby = {
 	.function_kind = RUBY_FUNCTION,
 	.examine = examine,
 	.is_sound = is_sound,
-	.write = ruby_write,
+	.write_chain = ruby_write,
 	.describe = ruby_describe,
 	.line = ruby_line,
 };

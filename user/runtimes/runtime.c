@@ -96,19 +96,19 @@ static bool is_usable(const struct runtime_facts *facts)
 	return !facts->is_partial && facts->problem == RUNTIME_FINE;
 }
 
-enum bf_hook runtime_hook(const struct runtime_facts *facts)
+bool runtime_has_ranges(const struct runtime_facts *facts)
 {
-	return runtime_of(facts)->hook;
+	return runtime_of(facts)->write_range && facts->problem == RUNTIME_FINE;
+}
+
+bool runtime_has_only_ranges(const struct runtime_facts *facts)
+{
+	return !runtime_of(facts)->write_chain;
 }
 
 bool runtime_moves_objects(const struct runtime_facts *facts)
 {
 	return runtime_of(facts)->moves_objects;
-}
-
-bool runtime_makes_loops(const struct runtime_facts *facts)
-{
-	return runtime_of(facts)->makes_loops;
 }
 
 bool runtime_has_late_anchors(const struct runtime_facts *facts, uint32_t *ret_function)
@@ -122,9 +122,15 @@ bool runtime_gives_way(const struct runtime_facts *facts)
 	return runtime_of(facts)->gives_way;
 }
 
-int runtime_write(const struct runtime_facts *facts, struct bf_text *ret)
+int runtime_write(const struct runtime_facts *facts, enum bf_hook hook, struct bf_text *ret)
 {
-	return is_usable(facts) ? runtime_of(facts)->write(facts, ret) : -EINVAL;
+	const struct runtime *runtime = runtime_of(facts);
+	int (*write)(const struct runtime_facts *facts, struct bf_text *ret) =
+		hook == BF_HOOK_RANGE ? runtime->write_range : runtime->write_chain;
+
+	if (!write)
+		return -ENOENT;
+	return is_usable(facts) ? write(facts, ret) : -EINVAL;
 }
 
 /* Limits what is read for one frame: its memory may be anything. */

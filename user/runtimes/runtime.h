@@ -5,7 +5,8 @@
  *
  *	examine	a reader finds out, from an ELF file, whether it is the runtime, which version, and
  *		where things lie in its structures: struct runtime_facts
- *	write	facts become a text for the machine that finds the frames (bpf/machine.h)
+ *	write	facts become texts for the machine that finds the frames (bpf/machine.h), one for
+ *		each hook that is needed
  *	describe	a frame becomes a name, a file and lines, by what is in the process's memory
  *
  * Facts come from a file, and memory from a process, that anybody may have made: facts are checked
@@ -128,18 +129,20 @@ void runtime_name(const struct runtime_facts *facts, char *to, size_t size);
 /* Why its frames are not found: "this version is not known"; "" if they are. */
 const char *runtime_problem_text(const struct runtime_facts *facts);
 
-/* When that text runs. */
-enum bf_hook runtime_hook(const struct runtime_facts *facts);
+/* Whether a text finds frames where walks come to code that is no file's; whether all of them. */
+bool runtime_has_ranges(const struct runtime_facts *facts);
+bool runtime_has_only_ranges(const struct runtime_facts *facts);
 /* Whether objects move while it runs: what is read after the stack was taken may be another's. */
 bool runtime_moves_objects(const struct runtime_facts *facts);
-/* Whether code that it generates takes the place of its loop. */
-bool runtime_makes_loops(const struct runtime_facts *facts);
 /* Whether frames are there before the loop leaves their anchor; the kind of functions in C. */
 bool runtime_has_late_anchors(const struct runtime_facts *facts, uint32_t *ret_function);
 /* Whether it leaves its place to another one if a process has too many. */
 bool runtime_gives_way(const struct runtime_facts *facts);
-/* Writes the text that finds its frames. Errors: -EINVAL: no text can be made of these facts. */
-int runtime_write(const struct runtime_facts *facts, struct bf_text *ret);
+/*
+ * Writes the text that runs at @hook. Errors: -ENOENT: there is none; -EINVAL: no text can be made
+ * of these facts.
+ */
+int runtime_write(const struct runtime_facts *facts, enum bf_hook hook, struct bf_text *ret);
 
 /*
  * Reads what @frame is. Errors: -ESTALE: it is not what the frame was made of; those of
@@ -166,9 +169,7 @@ void runtime_nameless(const struct runtime_facts *facts, uint32_t check, char *t
 
 struct runtime {
 	const char *name, *language;
-	enum bf_hook hook;
 	bool moves_objects;  /* those that frames lead to */
-	bool makes_loops;    /* code that it generates takes the place of its loop */
 	bool has_late_anchors;
 	uint32_t function_kind; /* with late anchors: that of functions in C */
 	bool has_one_number; /* a version is major only */
@@ -176,7 +177,9 @@ struct runtime {
 	int (*examine)(struct elf_file *elf, struct runtime_facts *ret);
 	int (*complete)(struct runtime_facts *facts, const struct runtime_memory *memory);
 	bool (*is_sound)(const struct runtime_facts *facts);
-	int (*write)(const struct runtime_facts *facts, struct bf_text *ret);
+	/* One or both; NULL: none runs there. */
+	int (*write_chain)(const struct runtime_facts *facts, struct bf_text *ret);
+	int (*write_range)(const struct runtime_facts *facts, struct bf_text *ret);
 	int (*describe)(const struct runtime_facts *facts, const struct runtime_memory *memory,
 			const struct runtime_frame *frame, struct runtime_code *ret);
 	/* NULL: a frame's detail is its line; the table is not read. */

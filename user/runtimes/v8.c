@@ -349,11 +349,10 @@ int v8_write(const struct runtime_facts *facts, struct bf_text *ret)
 const struct runtime runtime_v8 = {
 	.name = "V8",
 	.language = "javascript",
-	.hook = BF_HOOK_RANGE,
 	.moves_objects = true,
 	.examine = examine,
 	.is_sound = v8_is_sound,
-	.write = v8_write,
+	.write_range = v8_write,
 	.describe = v8_describe,
 	.line = v8_line,
 };
