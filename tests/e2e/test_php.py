@@ -36,9 +36,10 @@ HOT = [FIB, "sorts(;range|;shuffle|;usort(;compare(;strcmp|;md5)?)?)?", f"maps(;
        "regex(;preg_replace_callback(;longer(;sha1)?)?)?", f"generators(;all(;items(;md5)?)?|;items(;md5)?|;{FIB})?",
        f"catches(;{FIB}|;throws(;sqrt|;Exception::__construct)?)?",
        f"objects(;Shape::add|;Shape::__get(;md5)?|;Shape::__destruct(;{FIB})?)?", "types(;is_array)?",
-       "floats(;fmod|;sqrt)?", "naps(;usort(;napped(;usleep)?)?)?"]
+       "floats(;fmod|;sqrt)?", f"warns(;none)?(;warned(;{FIB})?)?", "naps(;usort(;napped(;usleep)?)?)?"]
 CALLERS = {"compare": ["usort", "zend_call_function"], "twice": ["array_map", "zend_call_function"],
-           "longer": ["preg_replace_callback", "zend_call_function"], "napped": ["usort", "zend_call_function"]}
+           "longer": ["preg_replace_callback", "zend_call_function"], "warned": ["warns", "zend_call_function"],
+           "napped": ["usort", "zend_call_function"]}
 
 
 @pytest.fixture(autouse=True)

@@ -27,10 +27,14 @@ function objects() { for ($i = 0; $i < 60; $i++) { $shape = new Shape; $shape->a
 # Of other types each time: code that expects the last ones is left.
 function types() { for ($t = $i = 0; $i < 300; $i++) { $v = [1, 1.5, "3", null, [1], true][$i % 6]; $t += is_array($v) ? 1 : $v; } }
 function floats() { for ($a = 1.0, $i = 1; $i < 300; $i++) $a = fmod($a * 1.5 + sqrt($i), 1000.0); }
+function warned($number, $text) { return fib(3) > 0; }
+function none() { return $none; }
+function warns() { for ($i = 0; $i < 60; $i++) { none(); $x = "5 apples" + $i; } }
 function napped($a, $b) { usleep(300); return $a - $b; }
 function naps() { $x = [3, 1, 2]; usort($x, "napped"); }
 
-$kinds = ["sorts", "maps", "regex", "generators", "catches", "objects", "types", "floats", "naps"];
+set_error_handler("warned");
+$kinds = ["sorts", "maps", "regex", "generators", "catches", "objects", "types", "floats", "warns", "naps"];
 for ($round = 0;; $round++) {
     foreach ($kinds as $kind) for ($i = $kind == "naps" ? 19 : 0; $i < 20; $i++) $kind();
     fib(15);

@@ -78,6 +78,9 @@ static int examine(struct elf_file *elf, struct runtime_facts *ret)
 	ret->code_shift = elf_find_code_shift(elf);
 	ret->loop = symbols[SYMBOL_LOOP].address;
 	ret->loop_size = symbols[SYMBOL_LOOP].size;
+	ret->cold = elf_find_cold_part(elf, ret->loop, ret->loop_size, &ret->cold_size);
+	if (ret->cold_size > MOST_LOOP)
+		ret->cold = ret->cold_size = 0;
 	if (!php_known_offsets(ret))
 		ret->problem = RUNTIME_VERSION;
 	else if (elf->machine != EM_X86_64 || !symbols[SYMBOL_GLOBALS].address ||
@@ -100,7 +103,7 @@ static bool is_sound(const struct runtime_facts *facts)
 		if (o[i] > MOST_OFFSET || o[i] & (i == PHP_LINE ? 3 : 7))
 			return false;
 	return o[PHP_GLOBALS] <= INT32_MAX / 2 && facts->loop_size &&
-	       facts->loop_size <= MOST_LOOP &&
+	       facts->loop_size <= MOST_LOOP && facts->cold_size <= MOST_LOOP &&
 	       facts->loop <= INT32_MAX && o[PHP_CODE] >= PHP_SCOPE + 8 && o[PHP_CODE] <= 120 &&
 	       php_has_sound_frame(o);
 }
