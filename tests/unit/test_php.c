@@ -128,6 +128,25 @@ static void an_empty_name_is_none(void **state)
 	assert_true(made_describe(&thread, &facts, 1, &code) < 0);
 }
 
+static void a_fiber_has_its_own_frames(void **state)
+{
+	struct runtime_facts facts = made_facts();
+	uint32_t activations;
+
+	/* A frame of the interpreter's own. */
+	made_php(&facts);
+	word(FUNCTIONS + 0x200, PHP_TYPE_INTERNAL);
+	word(FUNCTIONS + 0x200 + PHP_NAME, 0);
+	word(FRAMES + 0x100 + 40, 1);
+	made_find(&thread, &facts);
+	assert_int_equal(made_frames(&thread.machine, &activations), DEPTH - 1);
+	/* The one that a fiber begins with. */
+	word(FRAMES + 0x100 + 40, 0);
+	made_find(&thread, &facts);
+	assert_int_equal(thread.machine.end, BF_CHAIN_WHOLE);
+	assert_int_equal(made_frames(&thread.machine, &activations), 2);
+}
+
 static void a_fault_at_any_read(void **state)
 {
 	struct runtime_facts facts = made_facts();
@@ -213,6 +232,7 @@ int main(void)
 		cmocka_unit_test(names_and_lines),
 		cmocka_unit_test(what_changed_has_no_name),
 		cmocka_unit_test(an_empty_name_is_none),
+		cmocka_unit_test(a_fiber_has_its_own_frames),
 		cmocka_unit_test(a_fault_at_any_read),
 		cmocka_unit_test(frames_come_before_their_loops),
 		cmocka_unit_test(only_sound_facts_are_used),

@@ -30,11 +30,16 @@ function floats() { for ($a = 1.0, $i = 1; $i < 300; $i++) $a = fmod($a * 1.5 + 
 function warned($number, $text) { return fib(3) > 0; }
 function none() { return $none; }
 function warns() { for ($i = 0; $i < 60; $i++) { none(); $x = "5 apples" + $i; } }
+function in_fiber() { for ($i = 0; $i < 20; $i++) { sha1(str_repeat("$i", 2000)); Fiber::suspend($i); } }
+function fibers() {
+    if (!class_exists("Fiber")) return;
+    for ($fiber = new Fiber("in_fiber"), $fiber->start(); !$fiber->isTerminated();) { fib(3); $fiber->resume(); }
+}
 function napped($a, $b) { usleep(300); return $a - $b; }
 function naps() { $x = [3, 1, 2]; usort($x, "napped"); }
 
 set_error_handler("warned");
-$kinds = ["sorts", "maps", "regex", "generators", "catches", "objects", "types", "floats", "warns", "naps"];
+$kinds = ["sorts", "maps", "regex", "generators", "catches", "objects", "types", "floats", "warns", "fibers", "naps"];
 for ($round = 0;; $round++) {
     foreach ($kinds as $kind) for ($i = $kind == "naps" ? 19 : 0; $i < 20; $i++) $kind();
     fib(15);

@@ -189,7 +189,10 @@ static int php_write(const struct runtime_facts *facts, struct bf_text *ret)
 	text_load(&text, TYPE, 1, 0);
 	text_if(&text, TYPE, BF_NE, PHP_TYPE_INTERNAL, LABEL_NAMED);
 	text_load(&text, TEMPORARY, 8, PHP_NAME);
-	text_if(&text, TEMPORARY, BF_EQ, 0, LABEL_FRAME);
+	text_if(&text, TEMPORARY, BF_NE, 0, LABEL_NAMED);
+	text_if(&text, INFO, BF_NE, 0, LABEL_FRAME);
+	/* A fiber begins there: what resumed it waits on another stack. */
+	text_jump(&text, LABEL_END);
 	text_label(&text, LABEL_NAMED);
 	write_check(&text, o);
 	write_frame(&text);
