@@ -519,3 +519,8 @@ int output_write(const struct output_target *target, output_write_fn write, void
 	}
 	return output_commit(&output);
 }
+	case ENOENT:
+		if (!strchr(path, '/'))
+			return error;
+		return failure_fix(failure, error, "there is no such folder: mkdir -p %.*s",
+				   (int)(strrchr(path, '/') - path), path);
