@@ -327,8 +327,11 @@ static void faults_of_speedscope(void **state)
 				  "\"frame\":0,\"at\":2},{\"type\":\"C\",\"frame\":0,\"at\":1}]}"),
 		       ": event 2 of a profile is before the last");
 	expect_refused(SPEEDSCOPE(ABC, "{\"unit\":\"seconds\",\"samples\":[[0]],"
-				       "\"weights\":[10000000000]}"),
+				       "\"weights\":[20000000000]}"),
 		       ": a value is too large");
+	made_expect(SPEEDSCOPE(ABC, "{\"unit\":\"none\",\"samples\":[[0]],"
+				    "\"weights\":[18446744073709551615]}"),
+		    plain, PROFILE_ONCPU, "[unknown];a 18446744073709551615\n");
 }
 
 /* The Firefox Profiler */

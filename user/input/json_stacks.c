@@ -356,7 +356,7 @@ int json_stacks_weight(struct json_stacks *stacks, const struct json_number *num
 	}
 	rest = (number->billionths * unit + 500000000) / 1000000000;
 	if (__builtin_mul_overflow(number->whole, unit, &weight) ||
-	    __builtin_add_overflow(weight, rest, &weight) || weight > INT64_MAX)
+	    __builtin_add_overflow(weight, rest, &weight))
 		return json_stacks_fault(stacks, "a value is too large");
 	*ret = weight;
 	return 0;
