@@ -101,6 +101,15 @@ def test_series_within_a_window(store):
     assert sum(series.values()) == pytest.approx(part.total() / 1e6, abs=1e-3)
 
 
+def test_gaps_beside_windows_of_a_clock_set_back(tmp_path):
+    """Nothing is a gap that another recording covers."""
+    for end, length in (END, 7200), (END - 3000, 600), (END + 3600, 600):
+        subprocess.run([SAMPLE, tmp_path, str(end), str(length)], check=True, capture_output=True)
+    rows = [json.loads(line) for line in query(tmp_path, "--list", "--json").stdout.splitlines()]
+    gaps = [(row["begin"], row["end"]) for row in rows if "gap" in row]
+    assert gaps == [(at(END), at(END + 3000))]
+
+
 def test_ranges_of_which_only_minutes_are_kept(store, tmp_path):
     """Steps are no shorter, and nobody is made to believe that nothing was recorded."""
     for path in store[0].glob("[1s]*"):

@@ -542,40 +542,82 @@ static bool reaches(const struct list_range *range, uint64_t begin, uint64_t end
 	return begin < range->to && end > range->from;
 }
 
-/* Between the windows of the finest level. */
-static void list_gaps(const struct store_files *files, const struct list_range *range,
-		      enum series_format format, FILE *stream)
-{
-	uint64_t end = 0;
+/* The windows of the finest level. */
+struct list_windows {
+	struct segment_block *items;
+	size_t n, capacity;
+};
 
+static int add_windows(struct list_windows *windows, struct segment_reader *reader)
+{
+	struct segment_block block;
+	int r = 0;
+
+	while (r == 0 && segment_peek(reader, &block) > 0) {
+		r = array_add(windows->items, windows->capacity, windows->n, block);
+		segment_pass(reader, &block);
+	}
+	return r;
+}
+
+static int find_windows(const struct store_files *files, struct list_windows *windows)
+{
 	for (size_t i = 0; i < files->n; i++) {
 		const struct store_file *file = &files->items[i];
 		struct segment_reader reader;
-		struct segment_block block;
-		int fd;
+		int fd, r;
 
 		if (file->level != LEVEL_FINEST)
 			continue;
 		fd = store_file_open(files, file);
 		if (fd < 0 || segment_open(&reader, fd) < 0)
 			continue;
-		while (segment_peek(&reader, &block) > 0) {
-			if (end && (block.start > end + NSEC_PER_SEC / 2 || block.gap) &&
-			    reaches(range, end, block.start))
-				list_gap(end, block.start, block.gap, format, stream);
-			end = block.start + block.span;
-			segment_pass(&reader, &block);
-		}
+		r = add_windows(windows, &reader);
 		segment_reader_done(&reader);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int compare_starts(const void *a, const void *b)
+{
+	uint64_t start_a = ((const struct segment_block *)a)->start;
+	uint64_t start_b = ((const struct segment_block *)b)->start;
+
+	return (start_a > start_b) - (start_a < start_b);
+}
+
+/*
+ * Where no window lies. Windows lie side by side where the clock was set back: a gap that another
+ * one covers is a moment.
+ */
+static void list_gaps(const struct list_windows *windows, const struct list_range *range,
+		      enum series_format format, FILE *stream)
+{
+	uint64_t end = windows->n ? windows->items[0].start : 0;
+
+	for (size_t i = 0; i < windows->n; i++) {
+		const struct segment_block *window = &windows->items[i];
+		uint64_t begin = end < window->start ? end : window->start;
+		uint64_t window_end = window->start + window->span;
+
+		if (i && (window->start > end + NSEC_PER_SEC / 2 || window->gap) &&
+		    reaches(range, begin, window->start))
+			list_gap(begin, window->start, window->gap, format, stream);
+		end = window_end > end ? window_end : end;
 	}
 }
 
-static void list_files(const struct store_files *files, const struct list_range *range,
-		       enum series_format format, FILE *stream)
+static int list_files(const struct store_files *files, const struct list_range *range,
+		      enum series_format format, FILE *stream)
 {
-	if (format == SERIES_CSV)
+	struct list_windows windows = {};
+	int r = find_windows(files, &windows);
+
+	if (r == 0 && format == SERIES_CSV)
 		fputs("level,begin,end,windows,bytes,file\n", stream);
-	for (size_t i = 0; i < files->n; i++) {
+	for (size_t i = 0; r == 0 && i < files->n; i++) {
 		const struct store_file *file = &files->items[i];
 
 		/* A file whose first window is still open says nothing to a person. */
@@ -583,7 +625,12 @@ static void list_files(const struct store_files *files, const struct list_range 
 		    reaches(range, file->begin, file->end))
 			list_file(file, format, stream);
 	}
-	list_gaps(files, range, format, stream);
+	if (r == 0 && windows.n) {
+		qsort(windows.items, windows.n, sizeof *windows.items, compare_starts);
+		list_gaps(&windows, range, format, stream);
+	}
+	free(windows.items);
+	return r;
 }
 
 int store_list_print(const char *store, const struct list_range *range, enum series_format format,
@@ -595,7 +642,7 @@ int store_list_print(const char *store, const struct list_range *range, enum ser
 	if (r < 0)
 		store_fail(r, store, failure);
 	else
-		list_files(&files, range, format, stream);
+		r = list_files(&files, range, format, stream);
 	if (files.n_unknown)
 		text_print(stderr, "bpfflame: %zu file%s of another version, the first is %s\n",
 			   files.n_unknown, files.n_unknown == 1 ? "" : "s", files.unknown);
