@@ -55,6 +55,40 @@ def test_folded_on_stdout(burning):
     assert result.stderr == ""
 
 
+@pytest.mark.parametrize("arguments", [(), ("-d", 1)])
+def test_end_of_waiting_for_who_reads_a_fifo(arguments, burning, tmp_path):
+    """One request ends it, be it the one that ended the recording or one that came afterwards."""
+    path = tmp_path / "x.folded"
+    os.mkfifo(path)
+    running = Running("-q", "-p", burning.pid, *arguments, "-o", path)
+    result = interrupt_when_recording(running, signal.SIGTERM, 2.5)
+    assert result.returncode == 1
+    assert error_line(result) == f"bpfflame: cannot write {path}: nobody reads it"
+
+
+def test_fifo_whose_reader_comes_late(burning, tmp_path):
+    path = tmp_path / "x.folded"
+    os.mkfifo(path)
+    running = Running("-q", "-p", burning.pid, "-d", 0.5, "-o", path)
+    time.sleep(2)
+    assert Folded(path.read_bytes()).total() > 0
+    assert running.wait().returncode == 0
+
+
+def test_missing_folder_is_said_before_recording(burning, tmp_path):
+    begin = time.monotonic()
+    result = run("-p", burning.pid, "-d", 30, "-o", tmp_path / "no/x.svg")
+    assert result.returncode == 1 and time.monotonic() - begin < 15
+    assert error_line(result).endswith(f"mkdir -p {tmp_path}/no)")
+
+
+def test_rate_without_a_meaning_is_said(burning, tmp_path):
+    arguments = ("-p", burning.pid, "-d", 0.2, "-F", 50, "-o", tmp_path / "x.folded")
+    said = "-F changes nothing with --offcpu"
+    assert said in run("--offcpu", *arguments).stderr
+    assert said not in run("--wall", *arguments).stderr
+
+
 def test_json_is_one_object_and_nothing_else(burning, tmp_path):
     result = run("--json", "-p", burning.pid, "-d", 1, "-o", tmp_path / "x.svg")
     assert isinstance(json.loads(result.stdout), dict)

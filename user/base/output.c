@@ -4,10 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/owner.h"
@@ -25,9 +27,14 @@
 /* For temporary names: that many collisions are no coincidence. */
 #define MOST_TRIES 8
 
+/* How long a FIFO waits for its reader once the end was asked for, and between two looks. */
+#define FIFO_PATIENCE_NS (2 * NSEC_PER_SEC)
+#define FIFO_PAUSE_NS	 (NSEC_PER_SEC / 20)
+
 #define FILE_FLAGS (O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY)
 
 static mode_t file_mode = 0600;
+static volatile sig_atomic_t is_hurried;
 
 /* For output_leave(). */
 static struct {
@@ -43,6 +50,11 @@ void output_set_mode(mode_t mode)
 mode_t output_mode(void)
 {
 	return file_mode;
+}
+
+void output_hurry(void)
+{
+	is_hurried = true;
 }
 
 int output_descriptor(const char *path)
@@ -127,6 +139,7 @@ static int check_target(const struct place *place, void *data)
 		if (r < 0)
 			return r;
 		target->is_direct = !S_ISREG(file.st_mode);
+		target->is_fifo = S_ISFIFO(file.st_mode);
 		target->device = file.st_dev;
 		target->inode = file.st_ino;
 	} else if (errno != ENOENT) {
@@ -317,14 +330,34 @@ static bool make_unnamed(struct output *output)
 	return false;
 }
 
+/* Waits until somebody reads it, if it is a FIFO. Returns the descriptor. */
+static int open_in_place(const struct output_target *target)
+{
+	const struct timespec pause = {.tv_nsec = FIFO_PAUSE_NS};
+	int flags = FILE_FLAGS | (target->is_fifo ? O_NONBLOCK : 0), fd;
+	uint64_t waited_ns = 0;
+
+	while ((fd = openat(target->place.fd, target->name, flags)) < 0) {
+		if (errno != ENXIO || !target->is_fifo)
+			return errno == ELOOP ? -OUTPUT_ELINK : -errno;
+		if (is_hurried && waited_ns >= FIFO_PATIENCE_NS)
+			return -OUTPUT_EUNREAD;
+		nanosleep(&pause, NULL);
+		waited_ns += FIFO_PAUSE_NS;
+	}
+	if (target->is_fifo)
+		fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+	return fd;
+}
+
 static int open_direct(struct output *output)
 {
 	const struct output_target *target = output->target;
-	int fd = openat(target->place.fd, target->name, FILE_FLAGS);
+	int fd = open_in_place(target);
 	struct stat file;
 
 	if (fd < 0)
-		return errno == ELOOP ? -OUTPUT_ELINK : -errno;
+		return fd;
 	if (fstat(fd, &file) < 0 || file.st_dev != target->device || file.st_ino != target->inode) {
 		close(fd);
 		return -OUTPUT_EOTHERS;
@@ -478,6 +511,7 @@ const char *output_error(int error)
 	switch (-error) {
 	case OUTPUT_ELINK: return "it is a symbolic link";
 	case OUTPUT_EOTHERS: return "what is there belongs to somebody else";
+	case OUTPUT_EUNREAD: return "nobody reads it";
 	case PLACE_ESHARED: return "others can write to its folder";
 	case PLACE_ELED: return "a link or folder on the way there belongs to somebody else";
 	case EOVERFLOW: return "a value in it is above 2^63 - 1, the most that its format holds";
@@ -498,6 +532,11 @@ int output_fail(struct failure *failure, int error, const char *what, const char
 	case PLACE_ELED:
 		return failure_fix(failure, error,
 				   "name a folder of your own: -o, --out-dir, --dir");
+	case ENOENT:
+		if (!strchr(path, '/'))
+			return error;
+		return failure_fix(failure, error, "there is no such folder: mkdir -p %.*s",
+				   (int)(strrchr(path, '/') - path), path);
 	case EFBIG:
 		return failure_fix(failure, error,
 				   "the size of files is limited: ulimit -f unlimited");
@@ -519,8 +558,3 @@ int output_write(const struct output_target *target, output_write_fn write, void
 	}
 	return output_commit(&output);
 }
-	case ENOENT:
-		if (!strchr(path, '/'))
-			return error;
-		return failure_fix(failure, error, "there is no such folder: mkdir -p %.*s",
-				   (int)(strrchr(path, '/') - path), path);

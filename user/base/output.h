@@ -26,12 +26,14 @@
 /* Further errors like those of base/place.h. */
 #define OUTPUT_ELINK   ENOTNAM /* the file's name is a symbolic link */
 #define OUTPUT_EOTHERS EISNAM  /* the existing file belongs to somebody else */
+#define OUTPUT_EUNREAD ENXIO   /* nobody reads the FIFO */
 
 /* Where a file goes. All zero: not found yet. */
 struct output_target {
 	char *name;	    /* in the folder, owned; NULL: a descriptor, or none */
 	struct place place; /* the folder, owned */
 	bool is_direct;	    /* not a regular file: written in place … */
+	bool is_fifo;
 	dev_t device;
 	ino_t inode;	    /* … if it is still this one */
 	bool is_descriptor; /* it is open already … */
@@ -48,6 +50,12 @@ struct output {
 /* Sets the mode of files made from now on, as in chmod(2); by default 0600. */
 void output_set_mode(mode_t mode);
 mode_t output_mode(void);
+
+/*
+ * The end was asked for: from now on, a FIFO that nobody reads is waited for 2 s at most, and
+ * forever otherwise. Async-signal-safe.
+ */
+void output_hurry(void);
 
 /*
  * The descriptor meant by @path: "-" and /dev/stdout, /dev/stderr, /dev/fd/N, /proc/self/fd/N. -1:
@@ -67,7 +75,7 @@ void output_target_done(struct output_target *target);
 
 /*
  * Begins the file; @target must stay until the output is done. Errors: -ENOENT if the folder was
- * removed meanwhile, -errno.
+ * removed meanwhile, -OUTPUT_EUNREAD, -errno.
  */
 int output_open(const struct output_target *target, struct output *ret);
 

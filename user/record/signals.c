@@ -7,6 +7,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "base/output.h"
 #include "base/system.h"
 
 /* The time a command has to end by itself before its recording is written without its end. */
@@ -140,6 +141,7 @@ static void on_late_signal(int number, siginfo_t *info, void *context)
 		return;
 	if (*late.is_ended)
 		late.leave();
+	output_hurry();
 	late.signals->asked_ns = now;
 	*late.is_ended = true;
 	if (info->si_code != SI_KERNEL)
@@ -152,6 +154,8 @@ void signals_divert(struct signals *signals, volatile bool *is_ended, void (*lea
 	struct sigaction action = {.sa_sigaction = on_late_signal};
 
 	late.signals = signals;
+	if (signals->asked_ns)
+		output_hurry();
 	late.is_ended = is_ended;
 	late.leave = leave;
 	sigemptyset(&late.set);
