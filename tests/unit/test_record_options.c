@@ -170,6 +170,10 @@ static void sets(void **state)
 	expect_refused("--every 1 --keep 2g", "--keep");
 	expect_refused("--every 1 --keep 2Gib", "--keep");
 	expect_refused("--every 1 --keep -3", "--keep");
+	expect_refused("--every 1 --keep 1 --keep 2", "--keep 2");
+	expect_refused("--every 1 --keep 1G --keep 7d --keep 2G", "--keep 2G");
+	expect_refused("--every 1 --keep 1h --keep 7d", "--keep 7d");
+	expect_refused("-q -v", "-q");
 	expect_refused("--keep 3", "--every");
 	expect_refused("--keep 3", "--keep");
 	expect_refused("--every 1 -o x.svg", "--every");

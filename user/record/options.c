@@ -53,6 +53,15 @@ static int take_cpus(const struct option_row *row, void *field, const char *valu
 	return 0;
 }
 
+static int take_frequency(const struct option_row *row, void *field, const char *value,
+			  struct failure *failure)
+{
+	struct record_options *options = field;
+
+	options->has_frequency = true;
+	return option_unsigned(row, &options->collect.frequency, value, failure);
+}
+
 static int take_oncpu(const struct option_row *row, void *field, const char *value,
 		      struct failure *failure)
 {
@@ -202,26 +211,32 @@ static int take_every(const struct option_row *row, void *field, const char *val
 		       : 0;
 }
 
-/* The limit: `100` sets, `7d` (small letter: time), `2G` (capital letter: bytes). */
+/* One limit of each kind: `100` sets, `7d` (small letter: time), `2G` (capital letter: bytes). */
 static int take_keep(const struct option_row *row, void *field, const char *value,
 		     struct failure *failure)
 {
 	struct set_limits *keep = field;
-	uint64_t *limit = &keep->sets;
+	uint64_t *limit = &keep->sets, number = 0;
 	int r;
 
 	if (value[strspn(value, "0123456789")] == '\0') {
-		r = parse_unsigned(value, UINT64_MAX, limit);
-	} else if (parse_bytes(value, &keep->bytes) == 0) {
+		r = parse_unsigned(value, UINT64_MAX, &number);
+	} else if (parse_bytes(value, &number) == 0) {
 		limit = &keep->bytes;
 		r = 0;
 	} else {
 		limit = &keep->age_ns;
 		r = islower((unsigned char)value[strlen(value) - 1])
-			    ? parse_time(value, NSEC_PER_SEC, limit)
+			    ? parse_time(value, NSEC_PER_SEC, &number)
 			    : -EINVAL;
 	}
-	return r < 0 || *limit == 0 ? option_bad(row, value, row->wanted, failure) : 0;
+	if (r < 0 || number == 0)
+		return option_bad(row, value, row->wanted, failure);
+	if (*limit)
+		return failure_set(failure, -EINVAL, "--keep %s: there is such a limit already",
+				   value);
+	*limit = number;
+	return 0;
 }
 
 static int take_folder(const struct option_row *row, void *field, const char *value,
@@ -303,8 +318,8 @@ static const struct option_row rows[] = {
 	 FIELD(modes)},
 	{0, "wall", NULL, NULL, "both of the same threads: all their time", NULL, take_wall,
 	 FIELD(modes)},
-	{'F', "freq", NULL, "HZ", "samples a second and CPU (99)", NULL, option_unsigned,
-	 FIELD(collect.frequency), 1, 0, "a rate in Hz, 1 or more"},
+	{'F', "freq", NULL, "HZ", "samples a second and CPU (99)", NULL, take_frequency, 0, 1, 0,
+	 "a rate in Hz, 1 or more"},
 	{'e', "event", NULL, "EVENT", "page-faults, sched:sched_switch, …: bpfflame events", NULL,
 	 take_events},
 	{'m', "min-block", NULL, "TIME", "off-CPU periods of at least (us; 10ms, 2s)", NULL,
@@ -520,6 +535,8 @@ static int check_sets(const struct record_options *options, struct failure *fail
 
 static int check_outputs(const struct record_options *options, struct failure *failure)
 {
+	if (options->quiet && options->verbose)
+		return failure_set(failure, -EINVAL, "-q and -v exclude each other");
 	for (size_t i = 0; i < options->outputs.n_paths; i++)
 		if (options->json && output_descriptor(options->outputs.paths[i]) == STDOUT_FILENO)
 			return failure_set(failure, -EINVAL,

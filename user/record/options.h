@@ -21,6 +21,7 @@ struct record_options {
 	struct cpu_list cpus;
 	uint32_t *pids, *tids;				 /* owned; collect points to them */
 	struct event_request events[PROFILE_MAX_EVENTS]; /* the same */
+	bool has_frequency;			/* -F was given */
 	bool all;
 	bool idle, no_idle;	 /* draw waits for work, or not; neither: depends on the target */
 	char **command;		 /* NULL-terminated, or NULL */

@@ -669,6 +669,11 @@ int record_run(int argc, char **argv, uint64_t started_ns, offer_commands_fn off
 			recording.options.quiet);
 	leave_out_ended("thread", recording.options.tids, &recording.options.collect.n_tids,
 			recording.options.quiet);
+	if (recording.options.collect.mode == PROFILE_OFFCPU && recording.options.has_frequency &&
+	    !recording.options.quiet)
+		fputs("bpfflame: -F changes nothing with --offcpu, which samples waits by their "
+		      "time: --offcpu-period\n",
+		      stderr);
 	subject_find(&recording.options, recording.subject);
 	recording.options.view.picture.subject = recording.subject;
 	recording.origin = (struct window_origin){&recording.options, argc, argv};
