@@ -484,8 +484,6 @@ static void words_of_errors(void **state)
 	assert_int_equal(output_fail(&failure, -ENOENT, "write", "x.svg"), -ENOENT);
 	assert_string_equal(failure.what, "cannot write x.svg: No such file or directory");
 	assert_string_equal(failure.fix, "");
-	assert_int_equal(output_fail(&failure, -ENOENT, "write", "no/such/x.svg"), -ENOENT);
-	assert_string_equal(failure.fix, "there is no such folder: mkdir -p no/such");
 }
 
 static int forget_target(void **state)

@@ -532,11 +532,6 @@ int output_fail(struct failure *failure, int error, const char *what, const char
 	case PLACE_ELED:
 		return failure_fix(failure, error,
 				   "name a folder of your own: -o, --out-dir, --dir");
-	case ENOENT:
-		if (!strchr(path, '/'))
-			return error;
-		return failure_fix(failure, error, "there is no such folder: mkdir -p %.*s",
-				   (int)(strrchr(path, '/') - path), path);
 	case EFBIG:
 		return failure_fix(failure, error,
 				   "the size of files is limited: ulimit -f unlimited");

@@ -340,8 +340,13 @@ void outputs_event_stem(const char *const *names, size_t n, size_t number,
 
 int output_failed(const char *path, int error, struct failure *failure)
 {
-	return output_fail(failure, error, "write",
-			   strcmp(path, "-") == 0 ? "to standard output" : path);
+	const char *slash = strrchr(path, '/');
+
+	output_fail(failure, error, "write", strcmp(path, "-") == 0 ? "to standard output" : path);
+	if (error == -ENOENT && slash)
+		failure_fix(failure, error, "there is no such folder: mkdir -p %.*s",
+			    (int)(slash - path), path);
+	return error;
 }
 
 int output_files_check(struct output_files *files, struct failure *failure)
