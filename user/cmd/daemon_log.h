@@ -8,7 +8,7 @@
 
 enum log_level { LOG_LEVEL_ERROR = 3, LOG_LEVEL_WARNING = 4, LOG_LEVEL_INFO = 6 };
 
-/* Equal @format pointers are the same fault: they must stay. */
+/* Equal lines are the same fault. */
 void daemon_log(enum log_level level, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
