@@ -424,7 +424,7 @@ static void test_config(void **state)
 	struct failure failure;
 
 	write_config("# what is kept\n\nstore = /srv/flames\n  keep 10s=1h\nkeep=2G # of all\n"
-		     "freq\t49\nno-inline\n");
+		     "freq\t49\r\nno-inline\nuser '\"me' \r\nunwind-memory=\"8M\"\n");
 	assert_int_equal(read_options(&options, &failure, NULL), 0);
 	assert_string_equal(options.store, "/srv/flames");
 	assert_int_equal(options.keep.age_ns[LEVEL_FINEST], HOUR);
@@ -432,6 +432,8 @@ static void test_config(void **state)
 	assert_int_equal(options.keep.bytes, 2ULL << 30);
 	assert_int_equal(options.frequency, 49);
 	assert_true(options.no_inline);
+	assert_string_equal(options.user, "\"me");
+	assert_int_equal(options.unwind_memory, 8 << 20);
 	assert_int_equal(options.memory_budget, 100 << 20);
 	daemon_options_done(&options);
 	assert_int_equal(read_options(&options, &failure, "--memory-budget=64M"), 0);
@@ -475,7 +477,8 @@ static void test_wrong_config(void **state)
 		"--freq 49\n",	      "freq 49 more\n", "config /etc/x\n",
 		"memory-budget 1M\n", "help\n",		"keep 1m=x\n",
 		"unwind-memory 1\n",  "keep 1000\n",	"keep 0\n",
-		"keep 4096B\n",	      "store =\n"};
+		"keep 4096B\n",	      "store =\n",
+		"store \"\"\n",     "freq \"49\n"};
 	struct daemon_options options;
 	struct failure failure;
 
@@ -485,6 +488,12 @@ static void test_wrong_config(void **state)
 			fail_msg("'%s' is taken", wrong[i]);
 		assert_non_null(strstr(failure.what, path));
 	}
+	write_config("frq 49\n");
+	assert_int_equal(read_options(&options, &failure, NULL), -EINVAL);
+	assert_non_null(strstr(failure.fix, "--freq"));
+	assert_int_equal(truncate(path, 10), 0);
+	assert_int_equal(read_options(&options, &failure, NULL), -EINVAL);
+	assert_non_null(strstr(failure.what, "NUL"));
 	write_config("");
 	assert_int_equal(read_options(&options, &failure, "--freq=x"), -EINVAL);
 	assert_null(strstr(failure.what, path));

@@ -198,7 +198,18 @@ static char *trim(char *text)
 	return text;
 }
 
-/* `freq 19`, `freq = 19`, `no-inline`: as `--freq=19`, `--no-inline`. Empty: NULL. */
+/* Without the quotes around it. */
+static char *unquote(char *text)
+{
+	size_t n = strlen(text);
+
+	if (n < 2 || (*text != '"' && *text != '\'') || text[n - 1] != *text)
+		return text;
+	text[n - 1] = '\0';
+	return text + 1;
+}
+
+/* `freq 19`, `freq = "19"`, `no-inline`: as `--freq=19`, `--no-inline`. Empty: NULL. */
 static int take_line(char *line, char **ret)
 {
 	char *name, *value;
@@ -216,7 +227,7 @@ static int take_line(char *line, char **ret)
 		if (*value == '=')
 			value = trim(value + 1);
 	}
-	n = *value ? asprintf(ret, "--%s=%s", name, value) : asprintf(ret, "--%s", name);
+	n = *value ? asprintf(ret, "--%s=%s", name, unquote(value)) : asprintf(ret, "--%s", name);
 	return n < 0 ? -ENOMEM : 0;
 }
 
@@ -297,7 +308,12 @@ static int take_config(int fd, const char *path, struct daemon_options *options,
 	if (n > MAX_CONFIG)
 		return -EFBIG;
 	text[n] = '\0';
-	return read_lines(text, options);
+	if (memchr(text, '\0', n))
+		return failure_set(failure, -EINVAL, "%s is no text: it has a NUL", path);
+	r = read_lines(text, options);
+	return r == -E2BIG ? failure_set(failure, r, "%s has more than %d lines with options", path,
+					 MAX_LINES)
+			   : r;
 }
 
 static int read_config(const char *path, bool must_be, struct daemon_options *options,
@@ -318,17 +334,20 @@ static int read_config(const char *path, bool must_be, struct daemon_options *op
 static int parse_config(const char *path, struct daemon_options *options, struct failure *failure)
 {
 	struct option_table table = {rows, sizeof rows / sizeof *rows, options};
-	char what[sizeof failure->what];
+	char what[sizeof failure->what], fix[sizeof failure->fix];
 	int rest, r;
 
 	if (options->n_words == 1)
 		return 0;
-	r = option_tables_parse(&table, 1, "daemon", options->n_words, options->words, &rest, failure);
+	r = option_tables_parse(&table, 1, "daemon", options->n_words, options->words, &rest,
+				failure);
 	if (r == 0 && (rest < (int)options->n_words || options->help || options->config))
 		r = failure_set(failure, -EINVAL, "only options, and neither config nor help");
 	if (r < 0) {
 		memcpy(what, failure->what, sizeof what);
+		memcpy(fix, failure->fix, sizeof fix);
 		failure_set(failure, r, "%s: %.300s", path, what);
+		failure_fix(failure, r, "%s", fix);
 	}
 	return r;
 }
