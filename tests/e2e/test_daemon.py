@@ -466,6 +466,25 @@ def test_sighup(tmp_path):
         daemon.stop()
 
 
+def test_settings_that_turn_out_wrong(tmp_path):
+    """Those before are used again; whatever is wrong is said each time that it is another thing."""
+    with Daemon(tmp_path, "--listen", "127.0.0.1:0", config="freq 19\n") as daemon:
+        daemon.windows(1)
+        for wrong, says in ("freq fast", "fast"), ("frq 49", "mean --freq?"):
+            daemon.config.write_text(wrong)
+            daemon.process.send_signal(signal.SIGHUP)
+            wait_until(lambda says=says: says in daemon.log.read_text(), timeout=20)
+        daemon.config.write_text("freq 49\nuser no-such-user\n")
+        daemon.process.send_signal(signal.SIGHUP)
+        assert daemon.hears("READY=1")
+        daemon.windows(1)
+        daemon.stop()
+        said = daemon.log.read_text()
+        assert "no-such-user" in said and "those before are used again" in said
+        assert said.count("at 19 Hz") == 2 and "at 49 Hz" not in said
+        assert len(set(line for line in said.splitlines() if "listening at" in line)) == 1
+
+
 def status_of(pid):
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return dict(line.split(":\t", 1) for line in lines if ":\t" in line)

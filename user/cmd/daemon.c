@@ -56,22 +56,27 @@ struct daemon_child {
 	uint64_t began_ns, pause_ns, start_at; /* monotonic; start_at: when it is started again */
 };
 
+struct settings {
+	struct daemon_options options;
+	struct listener listener;
+};
+
 struct daemon {
 	int argc;
 	char **argv; /* owned */
 	char *title; /* where ps finds our name: all words of the command line */
 	ptrdiff_t title_size;
-	struct daemon_options options;
+	struct settings now, before; /* before: they worked; kept until those of now do */
+	bool has_before;
 	struct daemon_child children[N_ROLES];
 	int windows[2], reports[2]; /* see daemon_link_make() */
-	struct listener listener;
 	struct daemon_board *board;
 	int board_fd;
 	struct server_counts *counts; /* as the board: for all servers, one after the other */
 	int signals;
 	sigset_t mask; /* as it was */
 	bool is_ready; /* said so */
-	bool ends, reloads;
+	bool ends, reloads, reverts;
 	int code;
 	uint64_t recorded, lost;
 };
@@ -90,13 +95,13 @@ static void set_title(const struct daemon *daemon, const char *title)
 
 static bool is_wanted(const struct daemon *daemon, enum daemon_role role)
 {
-	return role != ROLE_SERVER || daemon->listener.fd >= 0;
+	return role != ROLE_SERVER || daemon->now.listener.fd >= 0;
 }
 
 static int run_role(struct daemon *daemon, enum daemon_role role)
 {
-	const struct server_setup setup = {.options = &daemon->options,
-					   .listener = &daemon->listener,
+	const struct server_setup setup = {.options = &daemon->now.options,
+					   .listener = &daemon->now.listener,
 					   .board = daemon->board,
 					   .board_fd = daemon->board_fd,
 					   .counts = daemon->counts,
@@ -104,10 +109,10 @@ static int run_role(struct daemon *daemon, enum daemon_role role)
 
 	switch (role) {
 	case ROLE_RECORDER:
-		return daemon_record(&daemon->options, daemon->windows[0], daemon->reports[0],
+		return daemon_record(&daemon->now.options, daemon->windows[0], daemon->reports[0],
 				     daemon->board);
 	case ROLE_WRITER:
-		return daemon_write(&daemon->options, daemon->windows[1], daemon->reports[0],
+		return daemon_write(&daemon->now.options, daemon->windows[1], daemon->reports[0],
 				    daemon->board);
 	default: return daemon_serve(&setup);
 	}
@@ -123,8 +128,10 @@ static void be_child(struct daemon *daemon, enum daemon_role role)
 	if (role != ROLE_WRITER)
 		close(daemon->windows[1]);
 	close(daemon->reports[1]);
+	if (daemon->has_before)
+		listener_done(&daemon->before.listener, false);
 	if (role != ROLE_SERVER) {
-		listener_done(&daemon->listener, false);
+		listener_done(&daemon->now.listener, false);
 		close(daemon->board_fd);
 		munmap(daemon->counts, sizeof *daemon->counts);
 	}
@@ -197,12 +204,15 @@ static void note_death(struct daemon *daemon, enum daemon_role role, int status)
 
 	child->pid = 0;
 	board_set(&daemon->board->runs[role_places[role]], false);
-	if (daemon->ends || daemon->reloads)
+	if (daemon->ends)
 		return;
 	/* What never worked will not work the next time: who called us is to know. */
 	if (!daemon->is_ready && WIFEXITED(status)) {
-		daemon->ends = true;
-		daemon->code = EXIT_FAILED;
+		daemon->reverts = daemon->has_before;
+		if (!daemon->has_before) {
+			daemon->ends = true;
+			daemon->code = EXIT_FAILED;
+		}
 		return;
 	}
 	child->pause_ns = was_healthy || !child->pause_ns ? FIRST_PAUSE_NS : 2 * child->pause_ns;
@@ -225,6 +235,23 @@ static void reap(struct daemon *daemon)
 
 /* What they say */
 
+/* @other: those that are used. */
+static void settings_done(struct settings *settings, const struct settings *other)
+{
+	const char *address = settings->listener.address, *others = other->listener.address;
+
+	listener_done(&settings->listener, !address || !others || strcmp(address, others) != 0);
+	daemon_options_done(&settings->options);
+}
+
+/* Those of now work, or everything ends. */
+static void forget_before(struct daemon *daemon)
+{
+	if (daemon->has_before)
+		settings_done(&daemon->before, &daemon->now);
+	daemon->has_before = false;
+}
+
 static void say_ready(struct daemon *daemon)
 {
 	for (int role = 0; role < N_ROLES; role++)
@@ -233,13 +260,14 @@ static void say_ready(struct daemon *daemon)
 	if (daemon->is_ready)
 		return;
 	daemon->is_ready = true;
+	forget_before(daemon);
 	notify_send("READY=1");
 	daemon_log(LOG_LEVEL_INFO, "recording into %s at %u Hz, windows of %g s",
-		   daemon->options.store, daemon->options.frequency,
-		   daemon->options.window_ns / 1e9);
-	if (daemon->listener.fd >= 0)
-		daemon_log(LOG_LEVEL_INFO, "listening at %s%s", daemon->listener.text,
-			   daemon->listener.identity ? " with TLS" : "");
+		   daemon->now.options.store, daemon->now.options.frequency,
+		   daemon->now.options.window_ns / 1e9);
+	if (daemon->now.listener.fd >= 0)
+		daemon_log(LOG_LEVEL_INFO, "listening at %s%s", daemon->now.listener.text,
+			   daemon->now.listener.identity ? " with TLS" : "");
 }
 
 static void note_start(struct daemon *daemon, enum daemon_role role)
@@ -325,7 +353,7 @@ static int start_all(struct daemon *daemon)
 
 	if (r < 0)
 		return r;
-	board_set(&daemon->board->window_ns, daemon->options.window_ns);
+	board_set(&daemon->board->window_ns, daemon->now.options.window_ns);
 	board_set(&daemon->board->started_ns, monotonic_ns());
 	for (int role = 0; role < N_ROLES; role++)
 		if (is_wanted(daemon, role))
@@ -333,53 +361,65 @@ static int start_all(struct daemon *daemon)
 	return 0;
 }
 
-/* Takes the place of the settings at hand. */
-static void replace_settings(struct daemon *daemon, const struct daemon_options *options,
-			     const struct listener *listener)
+static int read_settings(const struct daemon *daemon, struct settings *ret, struct failure *failure)
 {
-	bool moves = !listener->address || !daemon->listener.address ||
-		     strcmp(listener->address, daemon->listener.address) != 0;
-
-	listener_done(&daemon->listener, moves);
-	daemon_options_done(&daemon->options);
-	daemon->options = *options;
-	daemon->listener = *listener;
-}
-
-static int read_settings(const struct daemon *daemon, struct daemon_options *options,
-			 struct listener *listener, struct failure *failure)
-{
-	int r = daemon_options_read(daemon->argc, daemon->argv, options, failure);
+	struct settings settings;
+	int r = daemon_options_read(daemon->argc, daemon->argv, &settings.options, failure);
 
 	if (r < 0)
 		return r;
-	r = listener_open(&options->listen, &daemon->listener, listener, failure);
+	r = listener_open(&settings.options.listen, &daemon->now.listener, &settings.listener,
+			  failure);
 	if (r < 0)
-		daemon_options_done(options);
+		daemon_options_done(&settings.options);
+	else
+		*ret = settings;
 	return r;
+}
+
+/* Ends all processes: those that are started next have other settings. */
+static void stop_all(struct daemon *daemon)
+{
+	daemon->reverts = false;
+	end_children(daemon);
+	close_link(daemon->windows);
+	close_link(daemon->reports);
+	daemon->is_ready = false;
 }
 
 /* The options are read again; wrong ones change nothing. */
 static int reload(struct daemon *daemon)
 {
-	struct daemon_options options;
-	struct listener listener;
+	struct settings settings;
 	struct failure failure = {};
 
 	daemon->reloads = false;
-	if (read_settings(daemon, &options, &listener, &failure) < 0) {
-		daemon_log(LOG_LEVEL_ERROR, "%s: the settings stay as they are",
-			   *failure.what ? failure.what : "out of memory");
+	if (read_settings(daemon, &settings, &failure) < 0) {
+		daemon_log(LOG_LEVEL_ERROR, "%s%s%s%s: the settings stay as they are",
+			   *failure.what ? failure.what : "out of memory", *failure.fix ? " (" : "",
+			   failure.fix, *failure.fix ? ")" : "");
 		return 0;
 	}
 	notify_send("RELOADING=1");
-	daemon->reloads = true;
-	end_children(daemon);
-	daemon->reloads = false;
-	close_link(daemon->windows);
-	close_link(daemon->reports);
-	replace_settings(daemon, &options, &listener);
-	daemon->is_ready = false;
+	if (daemon->is_ready) {
+		daemon->before = daemon->now;
+		daemon->has_before = true;
+	} else {
+		settings_done(&daemon->now, &settings);
+	}
+	stop_all(daemon);
+	daemon->now = settings;
+	return start_all(daemon);
+}
+
+/* A process can't work with the new settings. */
+static int revert(struct daemon *daemon)
+{
+	daemon_log(LOG_LEVEL_ERROR, "the new settings do not work: those before are used again");
+	stop_all(daemon);
+	settings_done(&daemon->now, &daemon->before);
+	daemon->now = daemon->before;
+	daemon->has_before = false;
 	return start_all(daemon);
 }
 
@@ -411,19 +451,19 @@ static int supervise_slice(struct daemon *daemon)
 {
 	struct pollfd fds[] = {{.fd = daemon->signals, .events = POLLIN},
 			       {.fd = daemon->reports[1], .events = POLLIN}};
+	int r = 0;
 
 	poll(fds, 2, SLICE_MS);
 	take_signals(daemon);
 	take_reports(daemon);
 	reap(daemon);
-	if (daemon->reloads && !daemon->ends) {
-		int r = reload(daemon);
-
-		if (r < 0)
-			return r;
-	}
-	start_again(daemon);
-	return 0;
+	if (daemon->reverts && !daemon->ends)
+		r = revert(daemon);
+	else if (daemon->reloads && !daemon->has_before && !daemon->ends)
+		r = reload(daemon);
+	if (r == 0)
+		start_again(daemon);
+	return r;
 }
 
 static int supervise(struct daemon *daemon)
@@ -473,7 +513,7 @@ static int run_daemon(struct daemon *daemon, struct failure *failure)
 	int r;
 
 	prctl(PR_SET_NAME, "bpfflame-daemon");
-	r = listener_open(&daemon->options.listen, NULL, &daemon->listener, failure);
+	r = listener_open(&daemon->now.options.listen, NULL, &daemon->now.listener, failure);
 	if (r < 0)
 		return r;
 	r = daemon_board_new(&daemon->board, &daemon->board_fd);
@@ -494,10 +534,11 @@ static void daemon_done(struct daemon *daemon)
 	close_link(daemon->windows);
 	close_link(daemon->reports);
 	closep(&daemon->signals);
-	listener_done(&daemon->listener, true);
+	forget_before(daemon);
+	listener_done(&daemon->now.listener, true);
 	daemon_board_free(daemon->board);
 	closep(&daemon->board_fd);
-	daemon_options_done(&daemon->options);
+	daemon_options_done(&daemon->now.options);
 	free_words(daemon->argv);
 }
 
@@ -510,11 +551,11 @@ int cmd_daemon(int argc, char **argv, uint64_t started_ns)
 					      program_invocation_name,
 				.windows = {-1, -1},
 				.reports = {-1, -1},
-				.listener = LISTENER_NONE,
+				.now.listener = LISTENER_NONE,
 				.board_fd = -1,
 				.signals = -1};
 	struct failure failure = {};
-	int r = daemon.argv ? daemon_options_read(argc, daemon.argv, &daemon.options, &failure)
+	int r = daemon.argv ? daemon_options_read(argc, daemon.argv, &daemon.now.options, &failure)
 			    : -ENOMEM;
 
 	if (r == 0)
