@@ -101,6 +101,18 @@ def test_series_within_a_window(store):
     assert sum(series.values()) == pytest.approx(part.total() / 1e6, abs=1e-3)
 
 
+@pytest.mark.parametrize("step, n", [(1, 600), (7, 87), (15, 40), (20, 30), (90, 7)])
+def test_steps_that_windows_do_not_fit_into(store, step, n):
+    """Each gets the share of a window that lies in it: there is no gap, and no saw of one window and two."""
+    ranges = ["--from", at(END - 3600), "--to", at(END - 3000)]
+    series = series_of(store, "--empty", "--step", f"{step}s", *ranges)
+    expected = series_of(store, "--step", "10s", *ranges)
+    assert len(series) == n
+    assert sum(series.values()) == pytest.approx(sum(expected.values()), abs=1e-2)
+    inner = [value / step for value in list(series.values())[1:-1]]
+    assert max(inner) <= max(expected.values()) / 10 * 1.01 and min(inner) >= min(expected.values()) / 10 * 0.99
+
+
 def test_gaps_beside_windows_of_a_clock_set_back(tmp_path):
     """Nothing is a gap that another recording covers."""
     for end, length in (END, 7200), (END - 3000, 600), (END + 3600, 600):

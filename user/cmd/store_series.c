@@ -147,14 +147,14 @@ static int find_group(struct series *series, const struct ledger *ledger,
 	return 0;
 }
 
-static void add_to(struct cell *cell, const struct ledger_row *row)
+static void add_to(struct cell *cell, const struct ledger_row *row, uint64_t microseconds)
 {
 	if (row->reason == REASON_ONCPU || row->reason == REASON_NONE)
-		cell->running += row->microseconds;
+		cell->running += microseconds;
 	else
-		cell->waiting += row->microseconds;
+		cell->waiting += microseconds;
 	if (row->is_idle)
-		cell->idle += row->microseconds;
+		cell->idle += microseconds;
 }
 
 static void note_facts(struct step_facts *facts, const struct store_window *window)
@@ -163,25 +163,81 @@ static void note_facts(struct step_facts *facts, const struct store_window *wind
 		facts->millihertz = window->millihertz;
 	if (window->effort > facts->effort)
 		facts->effort = window->effort;
-	facts->lost += window->lost;
 	facts->is_recorded = true;
+}
+
+/* The step of a moment, or the one that is nearest. */
+static size_t step_at(const struct series *series, uint64_t moment)
+{
+	size_t step = moment > series->begin ? (moment - series->begin) / series->step_ns : 0;
+
+	return step < series->n_steps ? step : series->n_steps - 1;
+}
+
+/* The steps of a window, from first to last. */
+struct steps {
+	const struct store_window *window;
+	size_t first, last;
+};
+
+/* Whether a step is as long as so many windows: each lies in one, wherever it begins. */
+static bool holds_windows(uint64_t step_ns, uint64_t span)
+{
+	uint64_t rest = step_ns % span, jitter = span / 50;
+
+	return step_ns + jitter >= span && (rest <= jitter || span - rest <= jitter);
+}
+
+static struct steps find_steps(const struct series *series, const struct store_window *window)
+{
+	size_t middle = step_at(series, window->start + window->span / 2);
+
+	if (!window->span || holds_windows(series->step_ns, window->span))
+		return (struct steps){window, middle, middle};
+	return (struct steps){window, step_at(series, window->start),
+			      step_at(series, window->start + window->span - 1)};
+}
+
+/* How much of a window's time comes before the end of @step: all of it, of its last one. */
+static uint64_t share_until(const struct series *series, const struct steps *steps, size_t step,
+			    uint64_t microseconds)
+{
+	uint64_t end = series->begin + (step + 1) * series->step_ns;
+
+	if (step == steps->last)
+		return microseconds;
+	return (unsigned __int128)microseconds * (end - steps->window->start) / steps->window->span;
+}
+
+static void count_row(struct series *series, const struct steps *steps, uint32_t group,
+		      const struct ledger_row *row)
+{
+	struct cell *cells = &series->cells[group * series->n_steps];
+	uint64_t before = 0;
+
+	for (size_t step = steps->first; step <= steps->last; step++) {
+		uint64_t until = share_until(series, steps, step, row->microseconds);
+
+		add_to(&cells[step], row, until - before);
+		before = until;
+	}
+	add_to(&series->totals[group], row, row->microseconds);
 }
 
 static int count_window(void *context, const struct ledger *ledger,
 			const struct store_window *window, bool is_first)
 {
 	struct series *series = context;
-	uint64_t middle = window->start + window->span / 2;
-	size_t step = middle > series->begin ? (middle - series->begin) / series->step_ns : 0;
+	const struct steps steps = find_steps(series, window);
 	int r = series_function_read(&series->function, ledger, is_first);
 
 	if (r < 0)
 		return r;
 	if (is_first)
 		series->n_known = 0;
-	if (step >= series->n_steps)
-		step = series->n_steps - 1;
-	note_facts(&series->facts[step], window);
+	for (size_t step = steps.first; step <= steps.last; step++)
+		note_facts(&series->facts[step], window);
+	series->facts[steps.first].lost += window->lost;
 	for (size_t i = 0; i < ledger->n_rows; i++) {
 		const struct ledger_row *row = &ledger->rows[i];
 		uint32_t group;
@@ -196,8 +252,7 @@ static int count_window(void *context, const struct ledger *ledger,
 		r = find_group(series, ledger, row, &group);
 		if (r < 0)
 			return r;
-		add_to(&series->cells[group * series->n_steps + step], row);
-		add_to(&series->totals[group], row);
+		count_row(series, &steps, group, row);
 	}
 	return 0;
 }
