@@ -189,8 +189,10 @@ static void say_death(enum daemon_role role, int status, uint64_t pause_ns)
 	double seconds = pause_ns / 1e9;
 
 	if (WIFSIGNALED(status))
-		daemon_log(LOG_LEVEL_ERROR, "%s was killed by signal %d; started again in %.0f s",
-			   role_names[role], WTERMSIG(status), seconds);
+		daemon_log(LOG_LEVEL_ERROR, "%s was killed by signal %d%s; started again in %.0f s",
+			   role_names[role], WTERMSIG(status),
+			   WTERMSIG(status) == SIGKILL ? ", maybe for lack of memory" : "",
+			   seconds);
 	else
 		daemon_log(LOG_LEVEL_ERROR, "%s ended with exit status %d; started again in %.0f s",
 			   role_names[role], WEXITSTATUS(status), seconds);
