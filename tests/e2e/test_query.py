@@ -171,7 +171,10 @@ def test_filters(store):
     assert part("--comm", "sample-[12]").roots() == {"sample-1", "sample-2"}
     assert part("--unit", "sample-3.service").roots() == {"sample-3"}
     assert part("-G", "/sys/fs/cgroup/system.slice/sample-4.service").roots() == {"sample-4"}
-    assert part("-G", "/system.slice").total() == total
+    assert part("-G", "/sys/fs/cgroup/unified/system.slice/sample-4.service").roots() == {"sample-4"}
+    assert part("--unit", "sample-3").roots() == {"sample-3"}
+    assert part("--unit", "sample").total() == 0
+    assert part("-G", "/system.slice").total() == part("-G", "system.slice/").total() == total
     assert part("-G", "/system.slice/sample").total() == 0
     assert part("-p", "1000,1010,1020").roots() == {"sample-0", "sample-1", "sample-2"}
     assert part("--state", "running").total() + part("--state", "waiting").total() == total
@@ -337,7 +340,7 @@ def test_a_store_that_nobody_may_write(store, tmp_path):
     (["--state", "bored"], "--state"), (["--series", "--list"], "exclude"), (["--by", "comm"], "--series"), (["--marks"], "--series"), (["--series", "--marks", "--csv"], "--csv"),
     (["--diff-also", "-2h..-1h"], "--diff-from"), (["--also", "-2h..-1h,-3h..-2h"], "FROM..TO"),
     (["--json", "-o", "out.svg"], "exclude"),
-    (["--comm", ""], "--comm"), (["--unit", ""], "--unit"), (["--from", "2026-02-30"], "point of time"), (["--from", "-2h,-3h..-1h"], "point of time"),
+    (["--comm", ""], "--comm"), (["-G", ""], "--cgroup"), (["--unit", ""], "--unit"), (["--from", "2026-02-30"], "point of time"), (["--from", "-2h,-3h..-1h"], "point of time"),
     (["--from", "@1"], "point of time"), (["--diff-from", "-2h", "--diff-to", "-1h,"], "point of time"),
     (["--csv"], "--csv"), (["--function", "("], "--function: '(' is no regular"), (["rest"], "no option")])
 def test_wrong_usage(store, arguments, says):
@@ -352,6 +355,11 @@ def test_wrong_ranges_of_names(store, words, range_):
     result = run(*words, f"{store[0]}@{range_}")
     assert result.returncode == 2, result
     assert any(word in error_line(result) for word in ("point of time", "before it begins", "comma")), result
+
+
+def test_store_without_a_range(store):
+    result = run("report", store[0])
+    assert result.returncode == 1 and f"name a part of it: {store[0]}@-1h" in error_line(result)
 
 
 def test_ranges_in_which_nothing_is(store):

@@ -56,6 +56,9 @@ static int read_each(char *const *paths, size_t n, bool quiet, struct input *inp
 		int r = store_input_is(paths[i]) ? store_input_read(input, paths[i], quiet, failure)
 						 : input_read(input, paths[i], failure);
 
+		if (r == -EISDIR)
+			failure_fix(failure, r, "if it is a store, name a part of it: %s@-1h",
+				    paths[i]);
 		if (r < 0)
 			return r;
 	}

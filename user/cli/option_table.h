@@ -70,7 +70,7 @@ int option_count(const struct option_row *row, void *field, const char *value,
 #define OPTION_HELP(offset)    {'h', "help", NULL, NULL, "this text", NULL, option_set, offset}
 #define OPTION_VERBOSE(offset) {'v', "verbose", NULL, NULL, "say more", NULL, option_count, offset}
 #define OPTION_CGROUP(offset)  {'G', "cgroup", NULL, "PATH", "a cgroup and all below it", NULL, \
-				option_text, offset}
+				option_filled, offset, .wanted = "a cgroup"}
 // clang-format on
 
 /* Reports that @value is not @wanted; -EINVAL. */

@@ -52,17 +52,41 @@ int store_filter_state(const char *text, uint32_t *ret_reasons)
 	return -EINVAL;
 }
 
+/* @wanted: `/system.slice`, `system.slice`, or where it is mounted, beside trees of version 1 too. */
 static bool is_below(const char *cgroup, const char *wanted)
 {
-	static const char mount[] = "/sys/fs/cgroup";
+	static const char *const mounts[] = {"/sys/fs/cgroup/unified", "/sys/fs/cgroup"};
 	size_t n;
 
-	if (strncmp(wanted, mount, strlen(mount)) == 0)
-		wanted += strlen(mount);
+	for (size_t i = 0; i < sizeof mounts / sizeof *mounts; i++) {
+		n = strlen(mounts[i]);
+		if (strncmp(wanted, mounts[i], n) == 0 && (!wanted[n] || wanted[n] == '/')) {
+			wanted += n;
+			break;
+		}
+	}
+	wanted += *wanted == '/';
+	cgroup += *cgroup == '/';
 	n = strlen(wanted);
 	while (n && wanted[n - 1] == '/')
 		n--;
+	if (!n)
+		return true;
 	return strncmp(cgroup, wanted, n) == 0 && (!cgroup[n] || cgroup[n] == '/');
+}
+
+/* `nginx` is nginx.service, as for systemctl. Changes @unit. */
+static bool is_unit(char *unit, const char *wanted)
+{
+	static const char ending[] = ".service";
+	size_t n = strlen(unit);
+
+	if (fnmatch(wanted, unit, 0) == 0)
+		return true;
+	if (!text_has_suffix(unit, n, ending))
+		return false;
+	unit[n - strlen(ending)] = '\0';
+	return fnmatch(wanted, unit, 0) == 0;
 }
 
 static bool has_pid(const struct store_filter *wanted, uint32_t pid)
@@ -96,7 +120,7 @@ bool store_filter_wants(void *context, const struct ledger *ledger, const struct
 	}
 	if (wanted->unit) {
 		cgroup_unit(cgroup, word);
-		if (fnmatch(wanted->unit, word, 0) != 0)
+		if (!is_unit(word, wanted->unit))
 			return false;
 	}
 	return true;
