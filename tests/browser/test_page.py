@@ -80,7 +80,7 @@ def test_first_view(show, served):  # noqa: F811
 
 def test_marks(show, served):  # noqa: F811
     """Losses and changes of the rate, as `query --marks` has it."""
-    begin = (served.end - 1800 - HOURS * 3600 + 18 * 3600) * 1000
+    begin = (served.end - 1800 - HOURS * 3600 + 17 * 3600) * 1000
     page = show(f"#from={at(begin)}&to={at(begin + 4 * HOUR)}")
     step = page.js("return pageChart.series.step / 1000")
     span = page.js("return [pageChart.series.begin, pageChart.series.begin + pageChart.series.n * pageChart.series.step]")
@@ -91,9 +91,10 @@ def test_marks(show, served):  # noqa: F811
     times = [page.js("return arguments[0].map((start) => pageText.timeOf(Date.parse(start)))", [row["start"] for row in rows[i:] if key in row])
              for key, i in (("hertz", 1), ("lost", 0))]
     rates = [f"from here on {row['hertz']:g} Hz" + (": " + row["saving"] if "saving" in row else "") for row in rows[1:] if "hertz" in row]
-    assert len(rates) == 2 and titles[0] == [f"{text}, {time_}" for text, time_ in zip(rates, times[0])]
+    assert len(rates) == 3 and titles[0] == [f"{text}, {time_}" for text, time_ in zip(rates, times[0])]
     assert len(times[1]) >= 1 and titles[1] == [f"12 samples lost, {time_}" for time_ in times[1]]
     assert page.text("#marks") == f"{12 * len(times[1])} samples lost \u00b7 the rate changed 2 times"
+    assert page.js("return Array.from(document.querySelectorAll('.rate-text'), (text) => text.textContent)") == ["9.5 Hz", "19 Hz"]
 
 
 def test_brush(show, served):  # noqa: F811

@@ -249,7 +249,7 @@ def test_marks(served):
     assert losses == {at((begin + number * 10) // step * step): 12 for number in range(500, 9720, 1000)}
     saving = "names are put off, stacks of waits are fewest, the rate is half"
     changes = {row["start"]: (row["hertz"], row.get("saving")) for row in marks if "hertz" in row}
-    assert changes == {at(begin): (19, None), at(begin + 19 * 3600): (9.5, saving), at(begin + 20 * 3600): (19, None)}
+    assert changes == {at(begin): (19, None), at(begin + 18.5 * 3600): (19, "names are put off"), at(begin + 19 * 3600): (9.5, saving), at(begin + 20 * 3600): (19, None)}
     text = served.query("--from", at(begin), "--to", at(served.end), "--series", "--step", "10m", "--marks")
     assert text.count("12 samples or stacks are lost") == len(losses) and f"the rate is 9.5 Hz, {saving}" in text
 

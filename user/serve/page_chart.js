@@ -123,7 +123,7 @@ function drawGapMarks(chart, state, width) {
 		svg("title", {}, reason + ", " + pageText.rangeOf(from, to))));
 }
 
-// Losses, and changes of the rate.
+// Losses, and changes of the rate and of what is done without.
 function drawMarks(chart, state, width) {
 	for (const mark of series.marks) {
 		const x = Math.max(0, (mark.at - state.from) / (state.to - state.from) * width);
@@ -132,9 +132,10 @@ function drawMarks(chart, state, width) {
 		if (mark.lost)
 			chart.append(svg("path", {class: "loss-mark", d: "M" + (middle - 5) + " 0h10l-5 9z"}, title()));
 		if (mark.hertz && !mark.isFirst)
-			chart.append(svg("path", {class: "rate-mark", d: "M" + x + " 0v" + (HEIGHT - FOOT)}, title()),
-				svg("text", {class: "value rate-text", x: x + 4, y: 24},
-					pageText.digits(mark.hertz) + " Hz"));
+			chart.append(svg("path", {class: "rate-mark", d: "M" + x + " 0v" + (HEIGHT - FOOT)}, title()));
+		if (mark.isRate)
+			chart.append(svg("text", {class: "value rate-text", x: x + 4, y: 24},
+				pageText.digits(mark.hertz) + " Hz"));
 	}
 }
 
@@ -146,7 +147,7 @@ const markText = (mark) => [mark.lost ? pageText.plural(mark.lost, "sample") + "
 function marksText(state) {
 	const gaps = pageStore.gaps.filter((gap) => gap.to > state.from && gap.from < state.to).length;
 	const lost = series.marks.reduce((sum, mark) => sum + (mark.lost || 0), 0);
-	const changes = series.marks.filter((mark) => mark.hertz && !mark.isFirst).length;
+	const changes = series.marks.filter((mark) => mark.isRate).length;
 	return [gaps ? pageText.plural(gaps, "gap") : "", lost ? pageText.plural(lost, "sample") + " lost" : "",
 		changes ? "the rate changed " + (changes > 1 ? changes + " times" : "") : ""].filter(Boolean)
 		.join(" \u00b7 ").trim();

@@ -2,7 +2,7 @@
 //
 // page_series: rows of /api/series as columns: {begin, step (ms), n, recorded, groups: [{name, values, sum}], marks},
 // values in seconds of threads' time a step, the heaviest group first and the rest last; marks: {at, lost} and
-// {at, hertz, saving, isFirst}, see docs/api.md. Uses no document.
+// {at, hertz, saving, isFirst, isRate: it is another one}, see docs/api.md. Uses no document.
 const pageSeries = (function () {
 "use strict";
 
@@ -14,12 +14,15 @@ const valueOf = (row, {what, idle}) => (what === "waiting" ? 0 : row.running_sec
 function read(rows, from, to, step, state) {
 	const begin = Math.floor(from / step) * step, n = Math.max(1, Math.ceil((to - begin) / step));
 	const recorded = new Uint8Array(n), groups = new Map(), marks = [];
+	let hertz = 0;
 	for (const row of rows) {
 		const i = Math.round((Date.parse(row.start) - begin) / step);
 		if (i < 0 || i >= n)
 			continue;
 		if (!row.group) {
-			marks.push(Object.assign({at: begin + i * step, isFirst: !marks.length}, row));
+			const isRate = Boolean(row.hertz && hertz && row.hertz !== hertz);
+			marks.push(Object.assign({at: begin + i * step, isFirst: !marks.length, isRate}, row));
+			hertz = row.hertz || hertz;
 			continue;
 		}
 		recorded[i] = 1;
