@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -192,7 +193,7 @@ static void shared_ones(void **state)
 static void locks(void **state)
 {
 	struct place one, two;
-	int first, second;
+	int first, second, others;
 
 	assert_int_equal(open_place("", PLACE_FIND, &one), 0);
 	assert_int_equal(open_place("", PLACE_FIND, &two), 0);
@@ -206,10 +207,19 @@ static void locks(void **state)
 	assert_int_equal(lock_file_take(&two, false, &second), 0);
 	lock_file_release(&two, second);
 	in_folder("test ! -e " LOCK_FILE);
-	/* Others could hold a lock on a file that they can open. */
+	/* Others could hold a lock on a file that they can open; one that they don't hold is closed
+	 * to them. */
 	in_folder(": >" LOCK_FILE "; chmod 644 " LOCK_FILE);
+	others = openat(one.fd, LOCK_FILE, O_RDONLY | O_CLOEXEC);
+	assert_int_equal(flock(others, LOCK_SH), 0);
 	assert_int_equal(lock_file_take(&two, true, &second), -OUTPUT_EOTHERS);
-	in_folder("rm " LOCK_FILE "; ln -s elsewhere " LOCK_FILE);
+	assert_int_equal(lock_file_take(&two, false, &second), -EWOULDBLOCK);
+	close(others);
+	assert_int_equal(lock_file_take(&two, true, &second), 0);
+	in_folder("test \"$(stat -c %a " LOCK_FILE ")\" = 600");
+	assert_int_equal(lock_file_take(&one, false, &first), -EWOULDBLOCK);
+	lock_file_release(&two, second);
+	in_folder("ln -s elsewhere " LOCK_FILE);
 	assert_int_equal(lock_file_take(&two, true, &second), -OUTPUT_EOTHERS);
 	in_folder("test ! -e elsewhere; rm " LOCK_FILE);
 	if (is_root) {

@@ -10,13 +10,33 @@
 #include "base/output.h"
 #include "base/owner.h"
 
-/* Whether only we can open it. */
-static bool is_ours(int fd, bool as_owner)
+static int close_to_others(const struct place *place, int fd)
+{
+	int r = owner_enter(place->as_owner);
+
+	if (r < 0)
+		return r;
+	r = fchmod(fd, 0600) < 0 ? -OUTPUT_EOTHERS : 0;
+	owner_leave(place->as_owner);
+	return r;
+}
+
+/*
+ * Makes sure that only we can open it. One that somebody has opened to others with all files of
+ * the folder, chmod -R a+r, is ours again unless somebody holds a lock on it: -EWOULDBLOCK.
+ */
+static int make_ours(const struct place *place, int fd)
 {
 	struct stat file;
 
-	return fstat(fd, &file) == 0 && S_ISREG(file.st_mode) && !(file.st_mode & 077) &&
-	       owner_trusts(file.st_uid, as_owner);
+	if (fstat(fd, &file) < 0 || !S_ISREG(file.st_mode) ||
+	    !owner_trusts(file.st_uid, place->as_owner))
+		return -OUTPUT_EOTHERS;
+	if (!(file.st_mode & 077))
+		return 0;
+	if (file.st_nlink > 1)
+		return -OUTPUT_EOTHERS;
+	return flock(fd, LOCK_EX | LOCK_NB) < 0 ? -EWOULDBLOCK : close_to_others(place, fd);
 }
 
 /* The previous holder may have removed it, and somebody may have made another since. */
@@ -53,9 +73,10 @@ int lock_file_take(const struct place *place, bool waits, int *ret_fd)
 
 		if (fd < 0)
 			return fd;
-		if (!is_ours(fd, place->as_owner)) {
+		r = make_ours(place, fd);
+		if (r < 0) {
 			close(fd);
-			return -OUTPUT_EOTHERS;
+			return waits && r == -EWOULDBLOCK ? -OUTPUT_EOTHERS : r;
 		}
 		do
 			r = flock(fd, LOCK_EX | (waits ? 0 : LOCK_NB));
