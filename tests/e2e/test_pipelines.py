@@ -201,12 +201,14 @@ def test_a_command_that_fails_fails_the_job(small):
     assert not (results(small) / "result").exists()
 
 
-@pytest.mark.parametrize("arguments", [["--runs", "0", "true"], ["--runs", "x", "true"], ["--no-such", "1"],
-                                       [], ["--name"]])
-def test_wrong_usage(small, arguments):
+@pytest.mark.parametrize("arguments, says", [
+    (["--runs", "0", "true"], "--runs"), (["--runs", "x", "true"], "--runs"), (["--no-such", "1"], "no option --no-such"),
+    (["--no-such"], "no option --no-such"), ([], "no command"), (["--name"], "--name wants a value")])
+def test_wrong_usage(small, arguments, says):
     result = subprocess.run([PACKAGING / "ci-profile", *arguments], cwd=small, capture_output=True, text=True,
                             timeout=60, env=environment(), check=False)
     assert result.returncode == 2 and "usage: ci-profile" in result.stderr, result
+    assert says in result.stderr.splitlines()[0], result
 
 
 def as_nobody(folder, *command, **more):
