@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -31,6 +32,15 @@ def test_losses_that_nobody_counts():
     is_newer = tuple(map(int, re.match(r"(\d+)\.(\d+)", os.uname().release).groups())) >= (6, 7)
     assert finding["status"] == ("ok" if is_newer else "warn"), finding
     assert ("not for counters" if is_newer else "lost uncounted") in finding["text"], finding
+
+
+def test_where_cgroups_are():
+    """Those of version 2 may be mounted beside version 1."""
+    found = findings_of(run("doctor", "--json"))[1]["cgroups"]
+    mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
+    places = [place for _, place, kind, *_ in mounts if kind == "cgroup2" and place.startswith("/sys/fs/cgroup")]
+    assert found["text"].startswith("v2") == bool(places), found
+    assert places != ["/sys/fs/cgroup/unified"] or places[0] in found["text"]
 
 
 def test_lines_begin_with_their_status():

@@ -214,6 +214,9 @@ static void look_at_settings(struct findings *findings)
 	}
 	if (access("/sys/fs/cgroup/cgroup.controllers", F_OK) == 0)
 		findings_add(findings, FINDING_OK, "cgroups", "v2");
+	else if (access("/sys/fs/cgroup/unified/cgroup.controllers", F_OK) == 0)
+		findings_add(findings, FINDING_OK, "cgroups",
+			     "v2 at /sys/fs/cgroup/unified, beside v1: -G takes paths of both");
 	else
 		findings_add(findings, FINDING_WARN, "cgroups",
 			     "no v2 at /sys/fs/cgroup: -G takes paths of v1");
