@@ -477,8 +477,8 @@ static void test_wrong_config(void **state)
 		"--freq 49\n",	      "freq 49 more\n", "config /etc/x\n",
 		"memory-budget 1M\n", "help\n",		"keep 1m=x\n",
 		"unwind-memory 1\n",  "keep 1000\n",	"keep 0\n",
-		"keep 4096B\n",	      "store =\n",
-		"store \"\"\n",     "freq \"49\n"};
+		"keep 4096B\n",	      "keep 0d\n",	"keep 10s=0s\n",
+		"store =\n",	      "store \"\"\n",	"freq \"49\n"};
 	struct daemon_options options;
 	struct failure failure;
 

@@ -30,6 +30,17 @@
 
 #define FIELD(field) offsetof(struct daemon_options, field)
 
+/* 0 is refused: it may mean nothing at all, or for ever. */
+static int take_time(const char *value, uint64_t *ret_ns)
+{
+	uint64_t age;
+
+	if (parse_time(value, NSEC_PER_SEC, &age) < 0 || age == 0)
+		return -EINVAL;
+	*ret_ns = age;
+	return 0;
+}
+
 /* `1m=14d`, of a level. */
 static int take_level(struct store_limits *keep, const char *value)
 {
@@ -39,7 +50,7 @@ static int take_level(struct store_limits *keep, const char *value)
 
 	for (int i = 0; i < N_STORE_LEVELS; i++)
 		if (strlen(names[i]) == n && strncmp(names[i], value, n) == 0)
-			return parse_time(equals + 1, NSEC_PER_SEC, &keep->age_ns[i]);
+			return take_time(equals + 1, &keep->age_ns[i]);
 	return -EINVAL;
 }
 
@@ -48,8 +59,7 @@ static int take_age(struct store_limits *keep, const char *value)
 {
 	uint64_t age;
 
-	if (!islower((unsigned char)value[strlen(value) - 1]) ||
-	    parse_time(value, NSEC_PER_SEC, &age) < 0)
+	if (!islower((unsigned char)value[strlen(value) - 1]) || take_time(value, &age) < 0)
 		return -EINVAL;
 	for (int i = 0; i < N_STORE_LEVELS; i++)
 		keep->age_ns[i] = age;
