@@ -72,6 +72,11 @@ def test_first_view(show, served):  # noqa: F811
     assert page.js("return document.querySelector('#chart .gap-mark title').textContent").startswith(reason)
     page.click("[data-length='all']")
     assert page.view()[1] - page.view()[0] > 25 * HOUR
+    pressed = "return document.querySelector(\"[data-length='all']\").getAttribute('aria-pressed')"
+    assert page.js(pressed) == "true"
+    assert show("#from=2020-01-01T00:00:00Z&to=2020-02-01T00:00:00Z").js(pressed) == "false"  # long, and elsewhere
+    page = show()
+    page.click("[data-length='all']")
     page.press("+")
     assert page.view()[1] - page.view()[0] == pytest.approx(13 * HOUR, abs=HOUR)
     page.drag(0.2, 0.25, "#whole")

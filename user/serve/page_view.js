@@ -91,9 +91,10 @@ function listenToWhole(whole) {
 function show(state) {
 	pageChart.moveView(state);
 	const length = state.to - state.from, whole = pageStore.to - pageStore.from;
+	const hasAll = state.from <= pageStore.from && state.to >= pageStore.to;
 	document.querySelectorAll("[data-length]").forEach((button) => {
 		const wanted = LENGTHS[button.dataset.length];
-		button.setAttribute("aria-pressed", wanted === Infinity ? length >= whole : Math.abs(length - wanted) < 1000);
+		button.setAttribute("aria-pressed", wanted === Infinity ? hasAll : Math.abs(length - wanted) < 1000);
 		button.disabled = wanted !== Infinity && wanted > whole * 1.5 && button.dataset.length !== "1h";
 	});
 }
