@@ -201,6 +201,12 @@ def test_a_command_that_fails_fails_the_job(small):
     assert not (results(small) / "result").exists()
 
 
+def test_waits_have_no_rate(small):
+    result = subprocess.run([PACKAGING / "ci-profile", "--runs", "1", "--options", "--offcpu", "--", "sleep", "0.1"], cwd=small,
+                            capture_output=True, text=True, timeout=60, env=environment(), check=False)
+    assert result.returncode == 0 and "off-CPU" in result.stderr and "-F changes nothing" not in result.stderr, result
+
+
 @pytest.mark.parametrize("arguments, says", [
     (["--runs", "0", "true"], "--runs"), (["--runs", "x", "true"], "--runs"), (["--no-such", "1"], "no option --no-such"),
     (["--no-such"], "no option --no-such"), ([], "no command"), (["--name"], "--name wants a value")])
