@@ -156,6 +156,33 @@ static void test_pushes(void **state)
 	stack_flow_done(&flow);
 }
 
+/* What is stored right below a saved register leaves that alone. */
+static void test_stores(void **state)
+{
+	{
+		FOLLOW(0x53,					 /* 0 push %rbx */
+		       0x48, 0x83, 0xec, 0x10,			 /* 1 sub $16,%rsp */
+		       0x31, 0xdb,				 /* 5 xor %ebx,%ebx */
+		       0x89, 0x44, 0x24, 0x0c,			 /* 7 mov %eax,12(%rsp) */
+		       0x66, 0xc7, 0x44, 0x24, 0x0e, 1, 0,	 /* 11 movw $1,14(%rsp) */
+		       0x88, 0x44, 0x24, 0x0f,			 /* 18 mov %al,15(%rsp) */
+		       0x48, 0xc7, 0x44, 0x24, 0x08, 1, 0, 0, 0, /* 22 movq $1,8(%rsp) */
+		       0x48, 0x83, 0xc4, 0x10, 0x5b, 0xc3); /* 31 add $16,%rsp; pop %rbx; ret */
+		expect_sp(31, 32, 0);
+		assert_int_equal(rule_at(31).bx_offset, -2);
+		stack_flow_done(&flow);
+	}
+	{
+		FOLLOW(0x53,				    /* 0 push %rbx */
+		       0x48, 0x83, 0xec, 0x10,		    /* 1 sub $16,%rsp */
+		       0x31, 0xdb,			    /* 5 xor %ebx,%ebx */
+		       0x89, 0x44, 0x24, 0x0d,		    /* 7 mov %eax,13(%rsp): over it */
+		       0x48, 0x83, 0xc4, 0x10, 0x5b, 0xc3); /* 11 add $16,%rsp; pop %rbx; ret */
+		assert_int_equal(rule_at(0).cfa, BF_CFA_NONE);
+		stack_flow_done(&flow);
+	}
+}
+
 static void test_frame_pointer(void **state)
 {
 	FOLLOW(0x55,		       /* 0 push %rbp */
@@ -289,12 +316,12 @@ static void test_calls(void **state)
 /* A function that ends with a call of one that never returns, right before another. */
 static void test_last_call(void **state)
 {
-	FOLLOW(0x53,			 /* 0 push %rbx */
-	       0xff, 0xd0,		 /* 1 call *%rax */
-	       0xe8, 5, 0, 0, 0,	 /* 3 call 13 */
-	       0xe8, 3, 0, 0, 0,	 /* 8 call 16 */
-	       0x31, 0xc0, 0xc3,	 /* 13 xor %eax,%eax; ret */
-	       0x50, 0x0f, 0x05, 0xf4);	 /* 16 push %rax; syscall; hlt */
+	FOLLOW(0x53,			/* 0 push %rbx */
+	       0xff, 0xd0,		/* 1 call *%rax */
+	       0xe8, 5, 0, 0, 0,	/* 3 call 13 */
+	       0xe8, 3, 0, 0, 0,	/* 8 call 16 */
+	       0x31, 0xc0, 0xc3,	/* 13 xor %eax,%eax; ret */
+	       0x50, 0x0f, 0x05, 0xf4); /* 16 push %rax; syscall; hlt */
 
 	expect_sp(1, 16, 0);
 	expect_sp(3, 16, 0);
@@ -576,16 +603,26 @@ static void test_too_much_code(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lengths),	       cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_writes),	       cmocka_unit_test(test_pushes),
-		cmocka_unit_test(test_frame_pointer),  cmocka_unit_test(test_old_stack_pointer),
-		cmocka_unit_test(test_old_in_scratch), cmocka_unit_test(test_unaligned_call),
-		cmocka_unit_test(test_zeros),	       cmocka_unit_test(test_long_piece),
+		cmocka_unit_test(test_lengths),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_writes),
+		cmocka_unit_test(test_pushes),
+		cmocka_unit_test(test_stores),
+		cmocka_unit_test(test_frame_pointer),
+		cmocka_unit_test(test_old_stack_pointer),
+		cmocka_unit_test(test_old_in_scratch),
+		cmocka_unit_test(test_unaligned_call),
+		cmocka_unit_test(test_zeros),
+		cmocka_unit_test(test_long_piece),
 		cmocka_unit_test(test_last_call),
-		cmocka_unit_test(test_inconsistent),   cmocka_unit_test(test_endless_call),
-		cmocka_unit_test(test_calls),	       cmocka_unit_test(test_switch),
-		cmocka_unit_test(test_outermost),      cmocka_unit_test(test_signal_return),
-		cmocka_unit_test(test_real),	       cmocka_unit_test(test_too_much_code),
+		cmocka_unit_test(test_inconsistent),
+		cmocka_unit_test(test_endless_call),
+		cmocka_unit_test(test_calls),
+		cmocka_unit_test(test_switch),
+		cmocka_unit_test(test_outermost),
+		cmocka_unit_test(test_signal_return),
+		cmocka_unit_test(test_real),
+		cmocka_unit_test(test_too_much_code),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -98,8 +98,9 @@ static void set(struct stack_state *state, uint8_t reg, int32_t value)
 		forget_slots(state, -(int64_t)2 * MAX_STEP, (int64_t)value - RED_ZONE);
 }
 
-/* Stores a word at @address: the value of @reg, or of an untracked register (X86_NOTHING). */
-static void store(struct stack_state *state, int32_t address, uint8_t reg)
+/* Stores @n bytes at @address: a word is the value of @reg, or of an untracked one (X86_NOTHING).
+ */
+static void store(struct stack_state *state, int32_t address, int32_t n, uint8_t reg)
 {
 	unsigned int i = follow(reg);
 	bool keeps;
@@ -107,14 +108,14 @@ static void store(struct stack_state *state, int32_t address, uint8_t reg)
 	if (!is_distance(address))
 		return;
 	/* The return address itself: its target is unknown then. */
-	if (address > -2 * WORD && address < 0) {
+	if (address > -WORD - n && address < 0) {
 		state->value[STACK_SP] = state->value[STACK_BP] = STACK_OTHER;
 		return;
 	}
 	/* Of two copies the higher one lives longer. */
 	keeps = address < 0 && i < N_STACK_REGISTERS && state->value[i] == STACK_CALLERS &&
 		(!state->saved[i] || state->saved[i] <= address);
-	forget_slots(state, address, address + WORD);
+	forget_slots(state, address, address + n);
 	if (keeps)
 		state->saved[i] = address;
 }
@@ -135,7 +136,7 @@ static bool push(struct stack_state *state, const struct x86_insn *insn, uint8_t
 
 	if (insn->has_66)
 		return false;
-	store(state, sp, reg);
+	store(state, sp, WORD, reg);
 	set(state, X86_SP, sp);
 	return true;
 }
@@ -200,7 +201,7 @@ static void move_registers(struct stack_state *state, const struct x86_insn *ins
 	bool to_rm = insn->opcode == 0x89;
 
 	if (insn->is_memory && to_rm)
-		store(state, address_of(state, insn), insn->reg);
+		store(state, address_of(state, insn), WORD, insn->reg);
 	else if (insn->is_memory)
 		load(state, address_of(state, insn), insn->reg);
 	else if (is_distance(value_of(state, to_rm ? insn->reg : insn->rm)))
@@ -254,6 +255,16 @@ static bool add_to_register(struct stack_state *state, uint8_t reg, int64_t by)
 	return true;
 }
 
+/* The size of the operand of a `mov` to memory. */
+static int32_t stored_bytes(const struct x86_insn *insn)
+{
+	if (insn->opcode == 0xc6 || insn->opcode == 0x88)
+		return 1;
+	if (insn->is_wide)
+		return WORD;
+	return insn->has_66 ? 2 : 4;
+}
+
 static bool step_plain(struct stack_state *state, const struct x86_insn *insn)
 {
 	if (is_add(insn) || is_sub(insn))
@@ -266,7 +277,7 @@ static bool step_plain(struct stack_state *state, const struct x86_insn *insn)
 		if (insn->opcode == 0xc7 || insn->opcode == 0x89 || insn->opcode == 0xc6 ||
 		    insn->opcode == 0x88)
 			store(state, insn->is_memory ? address_of(state, insn) : STACK_OTHER,
-			      X86_NOTHING);
+			      stored_bytes(insn), X86_NOTHING);
 		write_registers(state, insn);
 	}
 	return true;
