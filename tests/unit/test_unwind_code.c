@@ -254,6 +254,47 @@ static void test_old_in_scratch(void **state)
 	stack_flow_done(&flow);
 }
 
+/* What x265's and FFmpeg's assembly does: the old stack pointer is on the aligned stack. */
+static void test_old_on_stack(void **state)
+{
+	FOLLOW(0x41, 0x56,		     /* 0 push %r14 */
+	       0x49, 0x89, 0xe6,	     /* 2 mov %rsp,%r14 */
+	       0x48, 0x83, 0xe4, 0xc0,	     /* 5 and $-64,%rsp */
+	       0x48, 0x83, 0xec, 0x60,	     /* 9 sub $96,%rsp */
+	       0x4c, 0x89, 0x74, 0x24, 0x40, /* 13 mov %r14,64(%rsp) */
+	       0x45, 0x31, 0xf6,	     /* 18 xor %r14d,%r14d */
+	       0x89, 0x44, 0x24, 0x3c,	     /* 21 mov %eax,60(%rsp) */
+	       0x50,			     /* 25 push %rax */
+	       0xe8, 9, 0, 0, 0,	     /* 26 call 40 */
+	       0x58,			     /* 31 pop %rax */
+	       0x48, 0x8b, 0x64, 0x24, 0x40, /* 32 mov 64(%rsp),%rsp */
+	       0x41, 0x5e, 0xc3,	     /* 37 pop %r14; ret */
+	       0xc3);			     /* 40 */
+
+	assert_int_equal(rule_at(9).cfa, BF_CFA_REGISTER);
+	assert_int_equal(rule_at(18).cfa, BF_CFA_SP_DEREF);
+	assert_int_equal(rule_at(18).cfa_offset, 64);
+	assert_int_equal(rule_at(18).addend, 16);
+	assert_int_equal(rule_at(26).cfa, BF_CFA_SP_DEREF);
+	assert_int_equal(rule_at(26).cfa_offset, 72);
+	assert_int_equal(rule_at(32).cfa_offset, 64);
+	expect_sp(37, 16, 0);
+	stack_flow_done(&flow);
+}
+
+/* Where something may lie over it, it is not known. */
+static void test_old_is_overwritten(void **state)
+{
+	FOLLOW(0x49, 0x89, 0xe2,		    /* 0 mov %rsp,%r10 */
+	       0x48, 0x83, 0xe4, 0xc0,		    /* 3 and $-64,%rsp */
+	       0x4c, 0x89, 0x54, 0x24, 0x40,	    /* 7 mov %r10,64(%rsp) */
+	       0xc6, 0x44, 0x24, 0x47, 0,	    /* 12 movb $0,71(%rsp) */
+	       0x48, 0x8b, 0x64, 0x24, 0x40, 0xc3); /* 17 mov 64(%rsp),%rsp; ret */
+
+	assert_int_equal(rule_at(0).cfa, BF_CFA_NONE);
+	stack_flow_done(&flow);
+}
+
 /* A function must leave its stack as it found it. */
 static void test_inconsistent(void **state)
 {
@@ -611,6 +652,8 @@ int main(void)
 		cmocka_unit_test(test_frame_pointer),
 		cmocka_unit_test(test_old_stack_pointer),
 		cmocka_unit_test(test_old_in_scratch),
+		cmocka_unit_test(test_old_on_stack),
+		cmocka_unit_test(test_old_is_overwritten),
 		cmocka_unit_test(test_unaligned_call),
 		cmocka_unit_test(test_zeros),
 		cmocka_unit_test(test_long_piece),

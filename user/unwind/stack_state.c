@@ -12,6 +12,8 @@ const struct stack_state stack_start = {
 		  STACK_CALLERS},
 	.old = STACK_OTHER,
 	.old_register = X86_NOTHING,
+	.kept_at = STACK_OTHER,
+	.kept = STACK_OTHER,
 };
 
 /* The number of @reg among the followed registers, or N_STACK_REGISTERS. */
@@ -35,6 +37,8 @@ static const struct stack_state stack_outermost = {
 		  STACK_OTHER},
 	.old = STACK_OTHER,
 	.old_register = X86_NOTHING,
+	.kept_at = STACK_OTHER,
+	.kept = STACK_OTHER,
 };
 
 const struct stack_state stack_signal = {
@@ -42,6 +46,8 @@ const struct stack_state stack_signal = {
 		  STACK_OTHER},
 	.old = STACK_OTHER,
 	.old_register = X86_NOTHING,
+	.kept_at = STACK_OTHER,
+	.kept = STACK_OTHER,
 };
 
 static bool is_distance(int32_t value)
@@ -86,16 +92,52 @@ static void forget_old(struct stack_state *state)
 	state->old_register = X86_NOTHING;
 }
 
+static void forget_kept(struct stack_state *state)
+{
+	state->kept_at = state->kept = STACK_OTHER;
+}
+
 static void set(struct stack_state *state, uint8_t reg, int32_t value)
 {
 	unsigned int i = follow(reg);
 
 	if (reg == state->old_register)
 		forget_old(state);
+	if (i == STACK_SP)
+		forget_kept(state);
 	if (i < N_STACK_REGISTERS)
 		state->value[i] = value;
 	if (i == STACK_SP && is_distance(value))
 		forget_slots(state, -(int64_t)2 * MAX_STEP, (int64_t)value - RED_ZONE);
+}
+
+/* Adds @by to register @reg. */
+static void add(struct stack_state *state, uint8_t reg, int64_t by)
+{
+	int32_t at = state->kept_at, kept = state->kept;
+
+	set(state, reg, move(value_of(state, reg), by));
+	if (reg != X86_SP || !is_distance(at) || is_distance(state->value[STACK_SP]))
+		return;
+	state->kept_at = move(at, -by);
+	state->kept = kept;
+	if (state->kept_at < 0)
+		forget_kept(state);
+}
+
+/* Stores @n bytes of @reg's value on the aligned stack, @at bytes from the stack pointer. */
+static void store_aligned(struct stack_state *state, int32_t at, int32_t n, uint8_t reg)
+{
+	int32_t value = value_of(state, reg);
+
+	if (is_distance(state->value[STACK_SP]))
+		return;
+	if (is_distance(state->kept_at) && at < state->kept_at + WORD && at + n > state->kept_at)
+		forget_kept(state);
+	if (is_distance(state->kept_at) || !is_distance(value) || n != WORD || at < 0)
+		return;
+	state->kept_at = at;
+	state->kept = value;
 }
 
 /* Stores @n bytes at @address: a word is the value of @reg, or of an untracked one (X86_NOTHING).
@@ -137,7 +179,7 @@ static bool push(struct stack_state *state, const struct x86_insn *insn, uint8_t
 	if (insn->has_66)
 		return false;
 	store(state, sp, WORD, reg);
-	set(state, X86_SP, sp);
+	add(state, X86_SP, -WORD);
 	return true;
 }
 
@@ -148,7 +190,7 @@ static bool pop(struct stack_state *state, const struct x86_insn *insn, uint8_t 
 	/* Nothing is popped above the return address. */
 	if (insn->has_66 || (is_distance(sp) && sp >= -WORD))
 		return false;
-	set(state, X86_SP, move(sp, WORD));
+	add(state, X86_SP, WORD);
 	load(state, sp, reg);
 	return true;
 }
@@ -196,14 +238,46 @@ static void keep_old(struct stack_state *state, uint8_t from, uint8_t to)
 	state->old_register = to;
 }
 
+/* The size of the operand of a `mov` to memory. */
+static int32_t stored_bytes(const struct x86_insn *insn)
+{
+	if (insn->opcode == 0xc6 || insn->opcode == 0x88)
+		return 1;
+	if (insn->is_wide)
+		return WORD;
+	return insn->has_66 ? 2 : 4;
+}
+
+/* `mov @reg,memory`, of a register that is not followed too: X86_NOTHING. */
+static void store_operand(struct stack_state *state, const struct x86_insn *insn, uint8_t reg)
+{
+	int32_t n = stored_bytes(insn);
+
+	if (!insn->is_memory)
+		return;
+	store(state, address_of(state, insn), n, reg);
+	if (insn->base == X86_SP && insn->index == X86_NOTHING)
+		store_aligned(state, insn->disp, n, reg);
+}
+
+/* `mov memory,register` */
+static void load_operand(struct stack_state *state, const struct x86_insn *insn)
+{
+	if (insn->base == X86_SP && insn->index == X86_NOTHING && is_distance(state->kept_at) &&
+	    insn->disp == state->kept_at)
+		set(state, insn->reg, state->kept);
+	else
+		load(state, address_of(state, insn), insn->reg);
+}
+
 static void move_registers(struct stack_state *state, const struct x86_insn *insn)
 {
 	bool to_rm = insn->opcode == 0x89;
 
 	if (insn->is_memory && to_rm)
-		store(state, address_of(state, insn), WORD, insn->reg);
+		store_operand(state, insn, insn->reg);
 	else if (insn->is_memory)
-		load(state, address_of(state, insn), insn->reg);
+		load_operand(state, insn);
 	else if (is_distance(value_of(state, to_rm ? insn->reg : insn->rm)))
 		set(state, to_rm ? insn->rm : insn->reg,
 		    value_of(state, to_rm ? insn->reg : insn->rm));
@@ -248,36 +322,18 @@ static bool step_group_ff(struct stack_state *state, const struct x86_insn *insn
 	}
 }
 
-/* An instruction that changes @reg's value by @by. */
-static bool add_to_register(struct stack_state *state, uint8_t reg, int64_t by)
-{
-	set(state, reg, move(value_of(state, reg), by));
-	return true;
-}
-
-/* The size of the operand of a `mov` to memory. */
-static int32_t stored_bytes(const struct x86_insn *insn)
-{
-	if (insn->opcode == 0xc6 || insn->opcode == 0x88)
-		return 1;
-	if (insn->is_wide)
-		return WORD;
-	return insn->has_66 ? 2 : 4;
-}
-
 static bool step_plain(struct stack_state *state, const struct x86_insn *insn)
 {
-	if (is_add(insn) || is_sub(insn))
-		return add_to_register(state, insn->rm, is_sub(insn) ? -insn->imm : insn->imm);
-	if ((insn->opcode == 0x89 || insn->opcode == 0x8b) && insn->is_wide) {
+	if (is_add(insn) || is_sub(insn)) {
+		add(state, insn->rm, is_sub(insn) ? -insn->imm : insn->imm);
+	} else if ((insn->opcode == 0x89 || insn->opcode == 0x8b) && insn->is_wide) {
 		move_registers(state, insn);
 	} else if (insn->opcode == 0x8d && insn->is_wide) {
 		set(state, insn->reg, address_of(state, insn));
 	} else {
 		if (insn->opcode == 0xc7 || insn->opcode == 0x89 || insn->opcode == 0xc6 ||
 		    insn->opcode == 0x88)
-			store(state, insn->is_memory ? address_of(state, insn) : STACK_OTHER,
-			      stored_bytes(insn), X86_NOTHING);
+			store_operand(state, insn, X86_NOTHING);
 		write_registers(state, insn);
 	}
 	return true;
@@ -364,6 +420,8 @@ bool stack_join(struct stack_state *state, const struct stack_state *other)
 	}
 	if (state->old != other->old || state->old_register != other->old_register)
 		forget_old(state);
+	if (state->kept_at != other->kept_at || state->kept != other->kept)
+		forget_kept(state);
 	return true;
 }
 
@@ -435,6 +493,11 @@ struct bf_rule stack_rule(const struct stack_state *state)
 	if (is_distance(state->value[STACK_SP])) {
 		rule.cfa = BF_CFA_SP;
 		rule.cfa_offset = -state->value[STACK_SP];
+	} else if (is_distance(state->kept_at) && state->kept < 0 && state->kept >= -UINT8_MAX &&
+		   !is_distance(state->value[STACK_BP])) {
+		rule.cfa = BF_CFA_SP_DEREF;
+		rule.cfa_offset = state->kept_at;
+		rule.addend = -state->kept;
 	} else if (!find_old_pointer(state, &rule)) {
 		return (struct bf_rule){};
 	}

@@ -40,6 +40,9 @@ struct stack_state {
 	 */
 	int32_t old;
 	uint32_t old_register; /* enum x86_register; X86_NOTHING: none */
+	/* Or on the aligned stack: how far from the stack pointer, and what it was. */
+	int32_t kept_at; /* STACK_OTHER: nowhere */
+	int32_t kept;
 };
 
 /* At a function's first instruction; where signal handlers return to. */
