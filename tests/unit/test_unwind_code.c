@@ -178,7 +178,8 @@ static void test_stores(void **state)
 		       0x31, 0xdb,			    /* 5 xor %ebx,%ebx */
 		       0x89, 0x44, 0x24, 0x0d,		    /* 7 mov %eax,13(%rsp): over it */
 		       0x48, 0x83, 0xc4, 0x10, 0x5b, 0xc3); /* 11 add $16,%rsp; pop %rbx; ret */
-		assert_int_equal(rule_at(0).cfa, BF_CFA_NONE);
+		assert_int_equal(rule_at(7).bx_offset, -2);
+		assert_int_equal(rule_at(11).bx, BF_SAVED_LOST);
 		stack_flow_done(&flow);
 	}
 }
@@ -295,16 +296,24 @@ static void test_old_is_overwritten(void **state)
 	stack_flow_done(&flow);
 }
 
+/* What x265's sample adaptive offset does: a word in memory is saved and restored. */
+static void test_pop_to_memory(void **state)
+{
+	FOLLOW(0x42, 0xff, 0x34, 0x01,	 /* 0 push (%rcx,%r8) */
+	       0x31, 0xc0,		 /* 4 xor %eax,%eax */
+	       0x42, 0x8f, 0x04, 0x01,	 /* 6 pop (%rcx,%r8) */
+	       0xc3);			 /* 10 ret */
+
+	expect_sp(4, 16, 0);
+	expect_sp(10, 8, 0);
+	stack_flow_done(&flow);
+}
+
 /* A function must leave its stack as it found it. */
 static void test_inconsistent(void **state)
 {
 	{
 		FOLLOW(0x50, 0xc3); /* push %rax; ret */
-		assert_int_equal(rule_at(0).cfa, BF_CFA_NONE);
-		stack_flow_done(&flow);
-	}
-	{
-		FOLLOW(0x31, 0xdb, 0xc3); /* xor %ebx,%ebx; ret */
 		assert_int_equal(rule_at(0).cfa, BF_CFA_NONE);
 		stack_flow_done(&flow);
 	}
@@ -318,6 +327,22 @@ static void test_inconsistent(void **state)
 		assert_int_equal(rule_at(0).cfa, BF_CFA_NONE);
 		stack_flow_done(&flow);
 	}
+}
+
+/* What x264's trellis does: functions of its own change registers that others preserve. */
+static void test_changed_registers(void **state)
+{
+	FOLLOW(0x55,		  /* 0 push %rbp */
+	       0xe8, 2, 0, 0, 0,  /* 1 call 8 */
+	       0x5d, 0xc3,	  /* 6 pop %rbp; ret */
+	       0xff, 0xcd,	  /* 8 dec %ebp */
+	       0x31, 0xdb, 0xc3); /* 10 xor %ebx,%ebx; ret */
+
+	expect_sp(6, 16, 0);
+	expect_sp(8, 8, 0);
+	assert_int_equal(rule_at(10).cfa, BF_CFA_SP);
+	assert_int_equal(rule_at(10).fp, BF_SAVED_LOST);
+	stack_flow_done(&flow);
 }
 
 /* After a call that does not return, another function begins. */
@@ -659,6 +684,8 @@ int main(void)
 		cmocka_unit_test(test_long_piece),
 		cmocka_unit_test(test_last_call),
 		cmocka_unit_test(test_inconsistent),
+		cmocka_unit_test(test_pop_to_memory),
+		cmocka_unit_test(test_changed_registers),
 		cmocka_unit_test(test_endless_call),
 		cmocka_unit_test(test_calls),
 		cmocka_unit_test(test_switch),

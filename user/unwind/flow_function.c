@@ -172,6 +172,10 @@ static enum verdict leave(struct stack_flow *flow, const struct flow_way *way)
 
 	if (state->value[STACK_SP] == STACK_OUTERMOST || stack_may_leave(state))
 		return ENDS;
+	/* Assembly's own functions may change any register; that is what they do if all is certain. */
+	if (!flow->is_guess && way->call == FLOW_NOWHERE &&
+	    state->value[STACK_SP] == stack_start.value[STACK_SP])
+		return ENDS;
 	flow->blamed = way->call;
 	return REFUSED;
 }

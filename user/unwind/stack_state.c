@@ -339,6 +339,14 @@ static bool step_plain(struct stack_state *state, const struct x86_insn *insn)
 	return true;
 }
 
+static bool pop_to_memory(struct stack_state *state, const struct x86_insn *insn)
+{
+	if (!insn->is_memory || insn->base == X86_SP || (insn->reg & 7))
+		return false;
+	store(state, address_of(state, insn), WORD, X86_NOTHING);
+	return pop(state, insn, X86_NOTHING);
+}
+
 static bool step(struct stack_state *state, const struct x86_insn *insn)
 {
 	switch (insn->opcode) {
@@ -351,8 +359,8 @@ static bool step(struct stack_state *state, const struct x86_insn *insn)
 	case 0xc9: return leave(state, insn);
 	case 0xe8: return call(state, true);
 	case 0xff: return step_group_ff(state, insn);
-	/* pop to memory; far returns, software interrupts; push and pop of segment registers */
-	case 0x8f:
+	case 0x8f: return pop_to_memory(state, insn);
+	/* far returns, software interrupts; push and pop of segment registers */
 	case 0xca:
 	case 0xcb:
 	case 0xcd:
