@@ -104,7 +104,8 @@ static const struct {
 				  "or in the kernel than "
 				  "kernel.perf_event_max_stack"},
 	[STACK_MEMORY] = {"memory",
-			  "stack memory not readable (swapped out, or the thread is ending)"},
+			  "stack memory not readable (swapped out, the thread is ending, or "
+			  "above the 64 KB that are copied while its program is new)"},
 	[STACK_BROKEN] = {"broken", "no chain of frames on the stack"},
 	[STACK_UNSUPPORTED] = {"unsupported", "unwind information of a kind that is not supported"},
 	[STACK_NO_ROWS] = {"no_rows", "code without unwind information or frame pointers"},
