@@ -283,6 +283,34 @@ static void test_old_on_stack(void **state)
 	stack_flow_done(&flow);
 }
 
+/* What libjpeg-turbo's does: there is a frame pointer to it, and registers are saved below. */
+static void test_old_by_frame_pointer(void **state)
+{
+	FOLLOW(0x55,		       /* 0 push %rbp */
+	       0x48, 0x89, 0xe0,       /* 1 mov %rsp,%rax */
+	       0x48, 0x83, 0xec, 0x04, /* 4 sub $4,%rsp */
+	       0x48, 0x83, 0xe4, 0xe0, /* 8 and $-32,%rsp */
+	       0x48, 0x89, 0x04, 0x24, /* 12 mov %rax,(%rsp) */
+	       0x48, 0x89, 0xe5,       /* 16 mov %rsp,%rbp */
+	       0x48, 0x8d, 0x65, 0xc0, /* 19 lea -64(%rbp),%rsp */
+	       0x53,		       /* 23 push %rbx */
+	       0x31, 0xdb,	       /* 24 xor %ebx,%ebx */
+	       0x5b,		       /* 26 pop %rbx */
+	       0x48, 0x89, 0xec,       /* 27 mov %rbp,%rsp */
+	       0x5c, 0x5d, 0xc3);      /* 30 pop %rsp; pop %rbp; ret */
+
+	assert_int_equal(rule_at(16).cfa, BF_CFA_SP_DEREF);
+	assert_int_equal(rule_at(24).cfa, BF_CFA_SP_DEREF);
+	assert_int_equal(rule_at(24).cfa_offset, 72);
+	assert_int_equal(rule_at(24).addend, 16);
+	assert_int_equal(rule_at(24).fp_offset, -2);
+	assert_int_equal(rule_at(26).bx, BF_SAVED_FP);
+	assert_int_equal(rule_at(26).bx_offset, -9);
+	assert_int_equal(rule_at(30).cfa_offset, 0);
+	expect_sp(31, 16, -2);
+	stack_flow_done(&flow);
+}
+
 /* Where something may lie over it, it is not known. */
 static void test_old_is_overwritten(void **state)
 {
@@ -299,10 +327,10 @@ static void test_old_is_overwritten(void **state)
 /* What x265's sample adaptive offset does: a word in memory is saved and restored. */
 static void test_pop_to_memory(void **state)
 {
-	FOLLOW(0x42, 0xff, 0x34, 0x01,	 /* 0 push (%rcx,%r8) */
-	       0x31, 0xc0,		 /* 4 xor %eax,%eax */
-	       0x42, 0x8f, 0x04, 0x01,	 /* 6 pop (%rcx,%r8) */
-	       0xc3);			 /* 10 ret */
+	FOLLOW(0x42, 0xff, 0x34, 0x01, /* 0 push (%rcx,%r8) */
+	       0x31, 0xc0,	       /* 4 xor %eax,%eax */
+	       0x42, 0x8f, 0x04, 0x01, /* 6 pop (%rcx,%r8) */
+	       0xc3);		       /* 10 ret */
 
 	expect_sp(4, 16, 0);
 	expect_sp(10, 8, 0);
@@ -678,6 +706,7 @@ int main(void)
 		cmocka_unit_test(test_old_stack_pointer),
 		cmocka_unit_test(test_old_in_scratch),
 		cmocka_unit_test(test_old_on_stack),
+		cmocka_unit_test(test_old_by_frame_pointer),
 		cmocka_unit_test(test_old_is_overwritten),
 		cmocka_unit_test(test_unaligned_call),
 		cmocka_unit_test(test_zeros),

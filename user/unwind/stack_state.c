@@ -12,8 +12,6 @@ const struct stack_state stack_start = {
 		  STACK_CALLERS},
 	.old = STACK_OTHER,
 	.old_register = X86_NOTHING,
-	.kept_at = STACK_OTHER,
-	.kept = STACK_OTHER,
 };
 
 /* The number of @reg among the followed registers, or N_STACK_REGISTERS. */
@@ -37,8 +35,6 @@ static const struct stack_state stack_outermost = {
 		  STACK_OTHER},
 	.old = STACK_OTHER,
 	.old_register = X86_NOTHING,
-	.kept_at = STACK_OTHER,
-	.kept = STACK_OTHER,
 };
 
 const struct stack_state stack_signal = {
@@ -46,21 +42,33 @@ const struct stack_state stack_signal = {
 		  STACK_OTHER},
 	.old = STACK_OTHER,
 	.old_register = X86_NOTHING,
-	.kept_at = STACK_OTHER,
-	.kept = STACK_OTHER,
 };
 
+/* Whether @value is a distance from the CFA. */
 static bool is_distance(int32_t value)
+{
+	return value >= STACK_LOWEST && value < STACK_ALIGNED - MAX_STEP;
+}
+
+/* Whether it is one from where the stack was aligned. */
+static bool is_aligned(int32_t value)
+{
+	return value >= STACK_ALIGNED - MAX_STEP;
+}
+
+static bool is_address(int32_t value)
 {
 	return value >= STACK_LOWEST;
 }
 
 static int32_t move(int32_t value, int64_t by)
 {
-	if (!is_distance(value) || by < -MAX_STEP || by > MAX_STEP)
+	int32_t base = is_aligned(value) ? STACK_ALIGNED : 0;
+
+	if (!is_address(value) || by < -MAX_STEP || by > MAX_STEP)
 		return STACK_OTHER;
-	by += value;
-	return by < -MAX_STEP || by > MAX_STEP ? STACK_OTHER : by;
+	by += value - base;
+	return by < -MAX_STEP || by > MAX_STEP ? STACK_OTHER : base + by;
 }
 
 static int32_t value_of(const struct stack_state *state, uint8_t reg)
@@ -72,7 +80,7 @@ static int32_t value_of(const struct stack_state *state, uint8_t reg)
 	return reg == state->old_register ? state->old : STACK_OTHER;
 }
 
-/* The address of @insn's operand, if it is relative to the CFA. */
+/* The address of @insn's operand, if it is on the stack. */
 static int32_t address_of(const struct stack_state *state, const struct x86_insn *insn)
 {
 	return insn->index == X86_NOTHING ? move(value_of(state, insn->base), insn->disp)
@@ -92,9 +100,24 @@ static void forget_old(struct stack_state *state)
 	state->old_register = X86_NOTHING;
 }
 
-static void forget_kept(struct stack_state *state)
+/* Forgets the aligned stack: there is none, or another. */
+static void forget_aligned(struct stack_state *state)
 {
-	state->kept_at = state->kept = STACK_OTHER;
+	for (unsigned int i = 0; i < N_STACK_REGISTERS; i++) {
+		if (is_aligned(state->value[i]))
+			state->value[i] = STACK_OTHER;
+		if (is_aligned(state->saved[i]))
+			state->saved[i] = 0;
+	}
+	state->kept_at = state->kept = 0;
+}
+
+/* Forgets what is below @address of the stack. */
+static void forget_below(struct stack_state *state, int64_t address)
+{
+	int64_t base = is_aligned(address) ? STACK_ALIGNED : 0;
+
+	forget_slots(state, base - 2 * MAX_STEP, address);
 }
 
 static void set(struct stack_state *state, uint8_t reg, int32_t value)
@@ -103,40 +126,25 @@ static void set(struct stack_state *state, uint8_t reg, int32_t value)
 
 	if (reg == state->old_register)
 		forget_old(state);
-	if (i == STACK_SP)
-		forget_kept(state);
 	if (i < N_STACK_REGISTERS)
 		state->value[i] = value;
-	if (i == STACK_SP && is_distance(value))
-		forget_slots(state, -(int64_t)2 * MAX_STEP, (int64_t)value - RED_ZONE);
+	if (i != STACK_SP)
+		return;
+	if (is_distance(value))
+		forget_aligned(state);
+	if (is_address(value))
+		forget_below(state, (int64_t)value - RED_ZONE);
 }
 
-/* Adds @by to register @reg. */
-static void add(struct stack_state *state, uint8_t reg, int64_t by)
+/* The old stack pointer on an aligned stack: @n bytes of @value are stored at @address. */
+static void store_old(struct stack_state *state, int32_t address, int32_t n, int32_t value)
 {
-	int32_t at = state->kept_at, kept = state->kept;
-
-	set(state, reg, move(value_of(state, reg), by));
-	if (reg != X86_SP || !is_distance(at) || is_distance(state->value[STACK_SP]))
+	if (state->kept_at && address < state->kept_at + WORD && address + n > state->kept_at)
+		state->kept_at = state->kept = 0;
+	if (state->kept_at || !is_aligned(address) || n != WORD || !is_distance(value) ||
+	    value > 0 || value < -UINT8_MAX)
 		return;
-	state->kept_at = move(at, -by);
-	state->kept = kept;
-	if (state->kept_at < 0)
-		forget_kept(state);
-}
-
-/* Stores @n bytes of @reg's value on the aligned stack, @at bytes from the stack pointer. */
-static void store_aligned(struct stack_state *state, int32_t at, int32_t n, uint8_t reg)
-{
-	int32_t value = value_of(state, reg);
-
-	if (is_distance(state->value[STACK_SP]))
-		return;
-	if (is_distance(state->kept_at) && at < state->kept_at + WORD && at + n > state->kept_at)
-		forget_kept(state);
-	if (is_distance(state->kept_at) || !is_distance(value) || n != WORD || at < 0)
-		return;
-	state->kept_at = at;
+	state->kept_at = address;
 	state->kept = value;
 }
 
@@ -147,7 +155,7 @@ static void store(struct stack_state *state, int32_t address, int32_t n, uint8_t
 	unsigned int i = follow(reg);
 	bool keeps;
 
-	if (!is_distance(address))
+	if (!is_address(address))
 		return;
 	/* The return address itself: its target is unknown then. */
 	if (address > -WORD - n && address < 0) {
@@ -155,9 +163,12 @@ static void store(struct stack_state *state, int32_t address, int32_t n, uint8_t
 		return;
 	}
 	/* Of two copies the higher one lives longer. */
-	keeps = address < 0 && i < N_STACK_REGISTERS && state->value[i] == STACK_CALLERS &&
-		(!state->saved[i] || state->saved[i] <= address);
+	keeps = (address < 0 || is_aligned(address)) && i < N_STACK_REGISTERS &&
+		state->value[i] == STACK_CALLERS &&
+		(!state->saved[i] || (state->saved[i] <= address &&
+				      is_aligned(state->saved[i]) == is_aligned(address)));
 	forget_slots(state, address, address + n);
+	store_old(state, address, n, value_of(state, reg));
 	if (keeps)
 		state->saved[i] = address;
 }
@@ -167,9 +178,12 @@ static void load(struct stack_state *state, int32_t address, uint8_t reg)
 {
 	unsigned int i = follow(reg);
 	bool restores = i < N_STACK_REGISTERS && i != STACK_SP && state->saved[i] &&
-			is_distance(address) && state->saved[i] == address;
+			is_address(address) && state->saved[i] == address;
 
-	set(state, reg, restores ? STACK_CALLERS : STACK_OTHER);
+	if (state->kept_at && state->kept_at == address)
+		set(state, reg, state->kept);
+	else
+		set(state, reg, restores ? STACK_CALLERS : STACK_OTHER);
 }
 
 static bool push(struct stack_state *state, const struct x86_insn *insn, uint8_t reg)
@@ -179,7 +193,7 @@ static bool push(struct stack_state *state, const struct x86_insn *insn, uint8_t
 	if (insn->has_66)
 		return false;
 	store(state, sp, WORD, reg);
-	add(state, X86_SP, -WORD);
+	set(state, X86_SP, sp);
 	return true;
 }
 
@@ -190,7 +204,7 @@ static bool pop(struct stack_state *state, const struct x86_insn *insn, uint8_t 
 	/* Nothing is popped above the return address. */
 	if (insn->has_66 || (is_distance(sp) && sp >= -WORD))
 		return false;
-	add(state, X86_SP, WORD);
+	set(state, X86_SP, move(sp, WORD));
 	load(state, sp, reg);
 	return true;
 }
@@ -206,6 +220,13 @@ static bool is_sub(const struct x86_insn *insn)
 {
 	return (insn->opcode == 0x81 || insn->opcode == 0x83) && !insn->is_memory &&
 	       insn->is_wide && (insn->reg & 7) == 5;
+}
+
+/* `and $-n,%rsp` */
+static bool aligns(const struct x86_insn *insn)
+{
+	return (insn->opcode == 0x81 || insn->opcode == 0x83) && !insn->is_memory &&
+	       insn->is_wide && (insn->reg & 7) == 4 && insn->rm == X86_SP && insn->imm < 0;
 }
 
 /*
@@ -248,37 +269,15 @@ static int32_t stored_bytes(const struct x86_insn *insn)
 	return insn->has_66 ? 2 : 4;
 }
 
-/* `mov @reg,memory`, of a register that is not followed too: X86_NOTHING. */
-static void store_operand(struct stack_state *state, const struct x86_insn *insn, uint8_t reg)
-{
-	int32_t n = stored_bytes(insn);
-
-	if (!insn->is_memory)
-		return;
-	store(state, address_of(state, insn), n, reg);
-	if (insn->base == X86_SP && insn->index == X86_NOTHING)
-		store_aligned(state, insn->disp, n, reg);
-}
-
-/* `mov memory,register` */
-static void load_operand(struct stack_state *state, const struct x86_insn *insn)
-{
-	if (insn->base == X86_SP && insn->index == X86_NOTHING && is_distance(state->kept_at) &&
-	    insn->disp == state->kept_at)
-		set(state, insn->reg, state->kept);
-	else
-		load(state, address_of(state, insn), insn->reg);
-}
-
 static void move_registers(struct stack_state *state, const struct x86_insn *insn)
 {
 	bool to_rm = insn->opcode == 0x89;
 
 	if (insn->is_memory && to_rm)
-		store_operand(state, insn, insn->reg);
+		store(state, address_of(state, insn), WORD, insn->reg);
 	else if (insn->is_memory)
-		load_operand(state, insn);
-	else if (is_distance(value_of(state, to_rm ? insn->reg : insn->rm)))
+		load(state, address_of(state, insn), insn->reg);
+	else if (is_address(value_of(state, to_rm ? insn->reg : insn->rm)))
 		set(state, to_rm ? insn->rm : insn->reg,
 		    value_of(state, to_rm ? insn->reg : insn->rm));
 	else
@@ -289,7 +288,7 @@ static void move_registers(struct stack_state *state, const struct x86_insn *ins
 
 static bool leave(struct stack_state *state, const struct x86_insn *insn)
 {
-	if (!is_distance(state->value[STACK_BP]))
+	if (!is_address(state->value[STACK_BP]))
 		return false;
 	set(state, X86_SP, state->value[STACK_BP]);
 	return pop(state, insn, X86_BP);
@@ -303,8 +302,8 @@ static bool call(struct stack_state *state, bool is_direct)
 {
 	int32_t sp = state->value[STACK_SP];
 
-	if (is_distance(sp))
-		forget_slots(state, -(int64_t)2 * MAX_STEP, sp);
+	if (is_address(sp))
+		forget_below(state, sp);
 	if (is_distance(sp) || !is_direct)
 		forget_old(state);
 	return true;
@@ -325,7 +324,11 @@ static bool step_group_ff(struct stack_state *state, const struct x86_insn *insn
 static bool step_plain(struct stack_state *state, const struct x86_insn *insn)
 {
 	if (is_add(insn) || is_sub(insn)) {
-		add(state, insn->rm, is_sub(insn) ? -insn->imm : insn->imm);
+		set(state, insn->rm,
+		    move(value_of(state, insn->rm), is_sub(insn) ? -insn->imm : insn->imm));
+	} else if (aligns(insn)) {
+		forget_aligned(state);
+		state->value[STACK_SP] = STACK_ALIGNED;
 	} else if ((insn->opcode == 0x89 || insn->opcode == 0x8b) && insn->is_wide) {
 		move_registers(state, insn);
 	} else if (insn->opcode == 0x8d && insn->is_wide) {
@@ -333,7 +336,8 @@ static bool step_plain(struct stack_state *state, const struct x86_insn *insn)
 	} else {
 		if (insn->opcode == 0xc7 || insn->opcode == 0x89 || insn->opcode == 0xc6 ||
 		    insn->opcode == 0x88)
-			store_operand(state, insn, X86_NOTHING);
+			store(state, insn->is_memory ? address_of(state, insn) : STACK_OTHER,
+			      stored_bytes(insn), X86_NOTHING);
 		write_registers(state, insn);
 	}
 	return true;
@@ -416,12 +420,27 @@ bool stack_is_aligned(const struct stack_state *state)
 	return !is_distance(state->value[STACK_SP]) || state->value[STACK_SP] % (2 * WORD) == 0;
 }
 
+/* Whether anything is known to be on the aligned stack, so that its depth matters. */
+static bool uses_aligned(const struct stack_state *state)
+{
+	for (unsigned int i = 0; i < N_STACK_REGISTERS; i++)
+		if ((i != STACK_SP && is_aligned(state->value[i])) || is_aligned(state->saved[i]))
+			return true;
+	return state->kept_at;
+}
+
 bool stack_join(struct stack_state *state, const struct stack_state *other)
 {
-	if (state->value[STACK_SP] != other->value[STACK_SP])
+	int32_t sp = state->value[STACK_SP], theirs = other->value[STACK_SP];
+	bool any_depth = is_aligned(sp) && is_aligned(theirs) && !uses_aligned(state) &&
+			 !uses_aligned(other);
+
+	/* On an aligned stack the depth may differ: another register leads back. */
+	if (sp != theirs && !((is_aligned(sp) || sp == STACK_OTHER) &&
+			      (is_aligned(theirs) || theirs == STACK_OTHER)))
 		return false;
 	for (unsigned int i = 0; i < N_STACK_REGISTERS; i++) {
-		if (state->value[i] != other->value[i])
+		if (state->value[i] != other->value[i] && !(i == STACK_SP && any_depth))
 			state->value[i] = STACK_OTHER;
 		if (state->saved[i] != other->saved[i])
 			state->saved[i] = 0;
@@ -429,21 +448,23 @@ bool stack_join(struct stack_state *state, const struct stack_state *other)
 	if (state->old != other->old || state->old_register != other->old_register)
 		forget_old(state);
 	if (state->kept_at != other->kept_at || state->kept != other->kept)
-		forget_kept(state);
+		state->kept_at = state->kept = 0;
 	return true;
 }
 
 /* Where the caller's value of register @i is, as an enum bf_saved. */
 static uint8_t place(const struct stack_state *state, enum stack_register i, int16_t *ret_offset)
 {
-	int32_t words = state->saved[i] / WORD;
+	bool by_fp = is_aligned(state->saved[i]) && is_aligned(state->value[STACK_BP]);
+	int32_t bytes = state->saved[i] - (by_fp ? state->value[STACK_BP] : 0);
+	int32_t words = bytes / WORD;
 
 	if (state->value[i] == STACK_CALLERS)
 		return BF_SAVED_SAME;
-	if (!state->saved[i] || state->saved[i] % WORD || words != (int16_t)words)
+	if (!state->saved[i] || bytes % WORD || words != (int16_t)words)
 		return BF_SAVED_LOST;
 	*ret_offset = words;
-	return BF_SAVED_CFA;
+	return by_fp ? BF_SAVED_FP : BF_SAVED_CFA;
 }
 
 /* enum bf_register by enum x86_register. */
@@ -490,6 +511,19 @@ static bool find_old_pointer(const struct stack_state *state, struct bf_rule *ru
 	return true;
 }
 
+/* The same where the old stack pointer is on the aligned stack, which callees can't change. */
+static bool find_kept_pointer(const struct stack_state *state, struct bf_rule *rule)
+{
+	int32_t sp = state->value[STACK_SP], fp = state->value[STACK_BP];
+
+	if (!state->kept_at || is_distance(fp) || (!is_aligned(sp) && !is_aligned(fp)))
+		return false;
+	rule->cfa = is_aligned(sp) ? BF_CFA_SP_DEREF : BF_CFA_FP_DEREF;
+	rule->cfa_offset = state->kept_at - (is_aligned(sp) ? sp : fp);
+	rule->addend = -state->kept;
+	return true;
+}
+
 struct bf_rule stack_rule(const struct stack_state *state)
 {
 	struct bf_rule rule = {.ra = BF_SAVED_CFA, .ra_offset = -1};
@@ -501,12 +535,7 @@ struct bf_rule stack_rule(const struct stack_state *state)
 	if (is_distance(state->value[STACK_SP])) {
 		rule.cfa = BF_CFA_SP;
 		rule.cfa_offset = -state->value[STACK_SP];
-	} else if (is_distance(state->kept_at) && state->kept < 0 && state->kept >= -UINT8_MAX &&
-		   !is_distance(state->value[STACK_BP])) {
-		rule.cfa = BF_CFA_SP_DEREF;
-		rule.cfa_offset = state->kept_at;
-		rule.addend = -state->kept;
-	} else if (!find_old_pointer(state, &rule)) {
+	} else if (!find_kept_pointer(state, &rule) && !find_old_pointer(state, &rule)) {
 		return (struct bf_rule){};
 	}
 	rule.fp = place(state, STACK_BP, &rule.fp_offset);

@@ -22,13 +22,17 @@ enum stack_register {
 	N_STACK_REGISTERS,
 };
 
-/* A value is a distance from the CFA, or one of these. */
+/*
+ * A value is a distance from the CFA; STACK_ALIGNED and a distance from where the function has
+ * aligned its stack; or one of these.
+ */
 enum {
 	STACK_OTHER = INT32_MIN, /* unknown */
 	STACK_CALLERS,		 /* the caller's value of this register */
 	STACK_OUTERMOST,	 /* for the stack pointer: there is no caller */
 	STACK_SIGNAL,		 /* for the stack pointer: the frame is a signal's */
 	STACK_LOWEST,		 /* distances are above */
+	STACK_ALIGNED = 1 << 30,
 };
 
 struct stack_state {
@@ -40,8 +44,8 @@ struct stack_state {
 	 */
 	int32_t old;
 	uint32_t old_register; /* enum x86_register; X86_NOTHING: none */
-	/* Or on the aligned stack: how far from the stack pointer, and what it was. */
-	int32_t kept_at; /* STACK_OTHER: nowhere */
+	/* Or on the stack that it has aligned: where, and what that was. */
+	int32_t kept_at; /* 0: nowhere */
 	int32_t kept;
 };
 
