@@ -206,6 +206,15 @@ static enum verdict jump_computed(struct stack_flow *flow, const struct flow_way
 	return flow->computed ? ENDS : REFUSED;
 }
 
+/* Whether the code at @at is known, and may be called: assembly shares the ends of functions. */
+static bool is_shared_end(const struct stack_flow *flow, uint32_t at)
+{
+	uint16_t number = flow->at[at];
+
+	return flow->is_assembly && number && number != FLOW_INSIDE && !(number & FLOW_TRIED) &&
+	       memcmp(&flow->states[number - 1], &stack_start, sizeof stack_start) == 0;
+}
+
 /* Whether @insn at @address calls a function that is known to return. */
 static bool calls_known(const struct stack_flow *flow, const struct x86_insn *insn,
 			uint64_t address)
@@ -214,7 +223,8 @@ static bool calls_known(const struct stack_flow *flow, const struct x86_insn *in
 
 	if (insn->opcode == 0xe8)
 		target = flow_find_address(flow, address + insn->length + insn->imm);
-	return target != FLOW_NOWHERE && (flow->marks[target] & FLOW_RETURNS);
+	return target != FLOW_NOWHERE &&
+	       ((flow->marks[target] & FLOW_RETURNS) || is_shared_end(flow, target));
 }
 
 /* A call: its target starts a function. What follows it waits until everything else is followed. */

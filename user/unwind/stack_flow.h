@@ -57,6 +57,7 @@ struct stack_flow {
 	const struct flow_range *ranges;
 	size_t n_ranges;
 	int64_t guesses; /* instructions to follow in vain where no known start is left */
+	bool is_assembly; /* all of it: what compilers make has call frame information */
 	void (*yield)(void *context); /* called about every millisecond; or NULL */
 	void *context;
 	/* For each byte: the state before the instruction that begins there. */

@@ -222,6 +222,7 @@ int table_code_run(struct table_code *code, unwind_yield_fn yield, void *context
 	flow->n_ranges = code->n_ranges;
 	/* If call frame information covers most of the file, the rest is mostly data. */
 	flow->guesses = code->is_most ? flow->n : FEW_GUESSES;
+	flow->is_assembly = !code->is_most;
 	flow->yield = yield;
 	flow->context = context;
 	r = follow(code);
