@@ -160,7 +160,7 @@ static void test_pushes(void **state)
 	stack_flow_done(&flow);
 }
 
-/* What is stored right below a saved register leaves that alone. */
+/* A store just below a saved register does not change it. */
 static void test_stores(void **state)
 {
 	{
