@@ -90,12 +90,47 @@ static __always_inline bool descends_from_target(struct task_struct *task)
 	return false;
 }
 
+#define TARGET_LIVES 1
+#define TARGET_ENDED 2
+
 static __always_inline void add_target(u32 pid)
 {
-	u8 one = 1;
+	u8 state = TARGET_LIVES;
 
-	if (bpf_map_update_elem(&target_pids, &pid, &one, BPF_ANY))
+	if (bpf_map_update_elem(&target_pids, &pid, &state, BPF_ANY))
 		stat_add(BF_STAT_TARGETS_FULL, 1);
+}
+
+/*
+ * @task's process, @pid, runs its last thread, which still has its memory and files to give back:
+ * it stays a target until it is freed. Without room for that, it is none from now on.
+ */
+static __always_inline void target_ends(struct task_struct *task, u32 pid)
+{
+	u32 tgid = task->tgid;
+	u8 state = TARGET_ENDED;
+
+	if (bpf_map_update_elem(&ended_pids, &tgid, &pid, BPF_ANY))
+		bpf_map_delete_elem(&target_pids, &pid);
+	else
+		bpf_map_update_elem(&target_pids, &pid, &state, BPF_ANY);
+}
+
+/* A process's first thread is freed after all others. Its id may be another target's already. */
+static __always_inline void target_freed(struct task_struct *task)
+{
+	u32 tgid = task->tgid, *pid;
+	u8 *state;
+
+	if ((u32)task->pid != tgid)
+		return;
+	pid = bpf_map_lookup_elem(&ended_pids, &tgid);
+	if (!pid)
+		return;
+	state = bpf_map_lookup_elem(&target_pids, pid);
+	if (state && *state == TARGET_ENDED)
+		bpf_map_delete_elem(&target_pids, pid);
+	bpf_map_delete_elem(&ended_pids, &tgid);
 }
 
 /*

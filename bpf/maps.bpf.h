@@ -46,6 +46,14 @@ struct target_map {
 };
 struct target_map target_pids SEC(".maps"), target_tids SEC(".maps");
 
+/* Targets that have ended: their ids as in `target_pids` by the kernel's, until they are freed. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u32);
+} ended_pids SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, N_BF_STATS);

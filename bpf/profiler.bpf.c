@@ -302,7 +302,7 @@ static __always_inline void exits(struct task_struct *task)
 	if (config.by_pid) {
 		if (!is_target_pid(pid))
 			return;
-		bpf_map_delete_elem(&target_pids, &pid);
+		target_ends(task, pid);
 	}
 	process_event_init(&event, BF_EVENT_EXIT, task);
 	forget_mappings(task);
@@ -319,13 +319,17 @@ int on_exit(u64 *ctx)
 	return 0;
 }
 
-/* Some time after its end, for those to whom a program at each switch costs too much. */
+/* Some time after its end, also for those to whom a program at each switch costs too much. */
 SEC("tp_btf/sched_process_free")
 int on_free(u64 *ctx)
 {
+	struct task_struct *task = (void *)ctx[0];
 	u64 began = run_begins();
 
-	thread_dead((struct task_struct *)ctx[0]);
+	if (config.by_pid)
+		target_freed(task);
+	if (config.ends_at_free)
+		thread_dead(task);
 	run_ends(began);
 	return 0;
 }

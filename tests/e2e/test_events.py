@@ -11,7 +11,7 @@ import pytest
 
 import pprof_file
 from harness import (BPFFLAME, WORKLOADS, Folded, assert_no_loss, assert_only, assert_well_formed,
-                     error_line, record, run, threads_of, wait_until, workload)
+                     can_unshare, error_line, record, run, threads_of, wait_until, workload)
 
 PROBES = WORKLOADS / "probes"
 
@@ -127,6 +127,20 @@ def test_tracepoints_are_exact(tmp_path):
     assert all("write" in frames for frames, _ in writes.stacks)
     forks = files["sched-sched_process_fork"]
     assert forks.total(lambda frames: "fork_often" in frames) == truth["forks"]
+
+
+@pytest.mark.parametrize("container", [
+    pytest.param([], id="host"),
+    pytest.param(["unshare", "--pid", "--fork", "--mount-proc"], id="container",
+                 marks=pytest.mark.skipif(not can_unshare(), reason="unshare fails here"))])
+def test_processes_are_recorded_to_their_end(container, tmp_path):
+    """Their last events come while they give back memory and files."""
+    script = "i=0; while [ $i -lt 40 ]; do /bin/true; i=$((i+1)); done"
+    subprocess.run([*container, BPFFLAME, "-q", "-e", "sched:sched_process_exit", "-o", "x.folded",
+                    "--", "sh", "-c", script], cwd=tmp_path, check=True)
+    folded = Folded(tmp_path / "x.folded")
+    assert folded.total(lambda frames: frames[0] == "true") == 40
+    assert folded.total(lambda frames: "do_exit_[k]" in frames) == 41
 
 
 def test_uprobes_are_exact(tmp_path):

@@ -24,6 +24,7 @@
 
 #define BTF_PATH	  "/sys/kernel/btf/vmlinux"
 #define MAX_CHILDREN	  32768	 /* of the targets, alive at one time */
+#define MAX_ENDED	  4096	 /* of the targets, ended and not freed yet */
 #define MAX_TABLE_PARTS	  262144 /* of 256 KiB of a file */
 #define EVENTS_RING_BYTES (32u << 20)
 #define SELDOM_HZ	  100
@@ -309,8 +310,10 @@ static void size_maps(struct profiler *skel, const struct collect_options *optio
 		bpf_map__set_max_entries(skel->maps.event_scratches, cpus * BF_EVENT_SCRATCHES);
 	bpf_map__set_max_entries(skel->maps.segments, BF_MAX_SEGMENTS);
 	bpf_map__set_max_entries(skel->maps.tables, MAX_TABLE_PARTS);
-	if (skel->rodata->config.by_pid)
+	if (skel->rodata->config.by_pid) {
 		bpf_map__set_max_entries(skel->maps.target_pids, options->n_pids + MAX_CHILDREN);
+		bpf_map__set_max_entries(skel->maps.ended_pids, MAX_ENDED);
+	}
 	if (options->n_tids)
 		bpf_map__set_max_entries(skel->maps.target_tids, options->n_tids);
 }
@@ -337,7 +340,7 @@ static void choose_programs(struct profiler *skel, const struct collect_options 
 	config->ends_at_free = config->keep_runtime && config->is_frugal && !capture_out;
 	bpf_program__set_autoload(skel->progs.on_switch,
 				  capture_out || (config->keep_runtime && !config->ends_at_free));
-	bpf_program__set_autoload(skel->progs.on_free, config->ends_at_free);
+	bpf_program__set_autoload(skel->progs.on_free, config->ends_at_free || config->by_pid);
 	bpf_program__set_autoload(skel->progs.on_each_task_polled,
 				  config->ends_at_free && facts->reads_other_tasks);
 	bpf_program__set_autoload(skel->progs.on_wakeup, capture_out);
