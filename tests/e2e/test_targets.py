@@ -266,6 +266,25 @@ def test_cgroup(tmp_path, kind):
     assert pids == {str(inside.pid)}
 
 
+def open_files(pid):
+    return subprocess.run(f"readlink /proc/{pid}/fd/*", shell=True, capture_output=True, text=True,
+                          check=False).stdout.split("\n")
+
+
+def test_a_removed_cgroup_ends_the_recording(tmp_path):
+    if not (root := cgroup_root()):
+        pytest.skip("no cgroup hierarchy")
+    group = root / f"bpfflame-test-{os.getpid()}-removed"
+    group.mkdir()
+    recording = Running("--json", "-G", group, "-d", 60, "-o", tmp_path / "x.folded")
+    try:
+        wait_until(lambda: str(group) in open_files(recording.process.pid))
+    finally:
+        group.rmdir()
+    result = recording.wait()
+    assert result.returncode == 0 and result.summary["duration_seconds"] < 50, result
+
+
 HALF_BUSY = """
 import time
 while True:

@@ -3,11 +3,13 @@
 
 #include <bpf/btf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <mntent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/system.h"
 
@@ -130,4 +132,20 @@ int cgroup_resolve(const char *path, struct bf_config *config, struct failure *f
 	config->by_cgroup = 1;
 	config->cgroup_id = stat_.st_ino; /* on 64-bit machines the inode is the cgroup's id */
 	return 0;
+}
+
+int cgroup_open(const char *path)
+{
+	char resolved[4096];
+	struct cgroup_mount mount;
+	int fd = find_folder(path, resolved, &mount)
+			 ? open(resolved, O_PATH | O_DIRECTORY | O_CLOEXEC)
+			 : -1;
+
+	return fd < 0 ? -ENOENT : fd;
+}
+
+bool cgroup_is_removed(int fd)
+{
+	return faccessat(fd, "cgroup.procs", F_OK, 0) < 0 && (errno == ENOENT || errno == ENODEV);
 }

@@ -6,6 +6,8 @@
 #ifndef COLLECT_FILTER_H
 #define COLLECT_FILTER_H
 
+#include <stdbool.h>
+
 #include "base/failure.h"
 #include "bpf/wire.h"
 
@@ -22,5 +24,10 @@ int glob_matches(const struct bf_glob *glob, const char *text);
  * Fills cgroup_id and cgroup_subsys of @config.
  */
 int cgroup_resolve(const char *path, struct bf_config *config, struct failure *failure);
+
+/* Opens that folder. Returns the descriptor, or -ENOENT. */
+int cgroup_open(const char *path);
+/* Whether the cgroup with the open folder @fd was removed: nothing can run in it again. */
+bool cgroup_is_removed(int fd);
 
 #endif

@@ -24,6 +24,7 @@
 #include "base/system.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "collect/filter.h"
 #include "collect/rights.h"
 #include "collect/targets.h"
 #include "record/command.h"
@@ -49,6 +50,7 @@ struct recording {
 	struct signals signals;
 	struct reader reader;
 	int *target_fds; /* a pidfd for each -p; -1: ended */
+	int cgroup_fd;	 /* of -G; or negative */
 	uint64_t started_ns, window_ns, ended_ns;
 	uint64_t window_boottime_ns; /* window_ns on the clock of processes' starts */
 	uint64_t start_delay_ns;     /* until window_ns, in which we waited for a CPU */
@@ -148,6 +150,8 @@ static int watch_targets(struct recording *recording)
 		return -ENOMEM;
 	for (size_t i = 0; i < collect->n_pids; i++)
 		recording->target_fds[i] = syscall(SYS_pidfd_open, collect->pids[i], 0);
+	if (collect->cgroup)
+		recording->cgroup_fd = cgroup_open(collect->cgroup);
 	return 0;
 }
 
@@ -183,7 +187,8 @@ static bool targets_are_gone(struct recording *recording)
 			gone = false;
 		}
 	}
-	return gone || threads_are_gone(collect);
+	return gone || threads_are_gone(collect) ||
+	       (recording->cgroup_fd >= 0 && cgroup_is_removed(recording->cgroup_fd));
 }
 
 static void show_progress(struct recording *recording, uint64_t now)
@@ -606,6 +611,7 @@ static void recording_done(struct recording *recording)
 	for (size_t i = 0; recording->target_fds && i < recording->options.collect.n_pids; i++)
 		closep(&recording->target_fds[i]);
 	free(recording->target_fds);
+	closep(&recording->cgroup_fd);
 	unseen_done(&recording->unseen);
 	stacks_done(&recording->top);
 	window_files_done(&recording->files);
@@ -656,7 +662,7 @@ static int run(struct recording *recording, struct failure *failure)
 int record_run(int argc, char **argv, uint64_t started_ns, offer_commands_fn offer_commands)
 {
 	struct recording recording = {
-		.started_ns = started_ns, .signals.fd = -1, .reader = READER_NONE};
+		.started_ns = started_ns, .cgroup_fd = -1, .signals.fd = -1, .reader = READER_NONE};
 	struct failure failure = {};
 	int r, code;
 
