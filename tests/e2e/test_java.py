@@ -250,6 +250,18 @@ def test_stacks_lead_through_java_to_the_start_of_the_thread(java, classes, tmp_
 
 
 @pytest.mark.parametrize("java", JAVAS)
+def test_stubs_that_need_all_registers_have_their_callers(java, classes, tmp_path):
+    """Where the processor has AVX2, that of SHA-512 has anything in the frame pointer."""
+    out = tmp_path / "x.folded"
+    with started(java, classes, "JavaBusy", "SHA-512") as process:
+        process.stdout.readline()
+        record("-p", process.pid, "-d", 2, "-F", FREQUENCY, "--threads", "-o", out)
+    stacks = [(frames, value) for frames, value in Folded(out).stacks if frames[0].startswith("java-")]
+    whole = sum(value for frames, value in stacks if "JavaBusy.digest" in dict(java_frames(frames)))
+    assert whole >= 0.98 * sum(value for _, value in stacks) > 50, stacks[:3]
+
+
+@pytest.mark.parametrize("java", JAVAS)
 def test_classes_that_are_unloaded_leave_no_wrong_names(java, classes, tmp_path):
     out = tmp_path / "x.folded"
     result = record("-F", FREQUENCY, "-o", out, "--", java, "-cp", classes, "JavaChurn", 4)

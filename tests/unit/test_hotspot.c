@@ -99,6 +99,52 @@ static void leaves_are_known_by_their_instructions(void **state)
 	}
 }
 
+/* Stubs without a size have pushed words, or keep where their frame is. */
+static void leaves_in_stubs_have_their_callers(void **state)
+{
+	static const struct {
+		uint8_t code[16];  /* around it: pc is at the eighth byte */
+		uint32_t size, at; /* of the frame; where the return address is */
+		uint32_t link, fp; /* where a word leads to; the register in the caller */
+	} cases[] = {
+		{{[7] = 0x90, 0x90}, FRAME, FRAME - 8},
+		{{[8] = 0xc3}, FRAME, 0, .fp = 1},
+		{{[8] = 0x5d, 0xc3}, FRAME, 8},
+		{{[7] = 0x5d, 0xc3}, FRAME, 0, .fp = 1},
+		{{[8] = 0x5a, 0x41, 0xff, 0xe2}, FRAME, 0, .fp = 1},
+		{{[7] = 0x52, 0x48, 0x83, 0xec, 8}, FRAME, 0, .fp = 1},
+		{{[7] = 0x5a, 0x41, 0xff, 0xe2}, FRAME, -8, .fp = 1},
+		{{[8] = 0x52, 0x48, 0x83, 0xec, 8}, FRAME, -8, .fp = 1},
+		{{[8] = 0x48, 0x8f, 0x04, 0x24}, FRAME, FRAME},
+		{{[7] = 0x90, 0x90}, 0, 16, .fp = 1},
+		{{[7] = 0x90, 0x90}, 0, 0x108, .link = 0xe0},
+	};
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		const uint64_t caller = AT(SEGMENTS + 0x1000); /* free: the walk ends there */
+		struct bf_walk walk = at_call();
+		struct runtime_frame frame;
+		int end;
+
+		make();
+		bytes(NAME, "C2 Runtime stub", 16);
+		number(BLOB + OFFSET(BLOB_FRAME_SIZE), cases[i].size / 8);
+		bytes(CODE + 64 - 8, cases[i].code, sizeof cases[i].code);
+		walk.pc = AT(CODE + 64);
+		walk.exact = walk.is_leaf = 1;
+		word(STACK + FRAME - 8, 0);
+		word(STACK + cases[i].at - 8, 0x666);
+		word(STACK + cases[i].at, caller);
+		if (cases[i].link)
+			word(STACK + cases[i].link, AT(STACK + cases[i].at - 8));
+		assert_int_equal(run(&walk, &frame, &end), 2);
+		assert_int_equal(frame.kind, HOTSPOT_STUB);
+		assert_int_equal(walk.pc, caller);
+		assert_int_equal(walk.sp, AT(STACK + cases[i].at + 8));
+		assert_int_equal(walk.fp, cases[i].fp ? cases[i].fp : 0x666);
+	}
+}
+
 static void code_that_is_not_ours_is_left_alone(void **state)
 {
 	struct bf_walk walk = at_call();
@@ -391,6 +437,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(compiled_frames_are_left_by_their_size),
 		cmocka_unit_test(leaves_are_known_by_their_instructions),
+		cmocka_unit_test(leaves_in_stubs_have_their_callers),
 		cmocka_unit_test(code_that_is_not_ours_is_left_alone),
 		cmocka_unit_test(names_are_those_of_all_inlined_methods),
 		cmocka_unit_test(what_is_not_the_frame_has_no_name),

@@ -159,8 +159,17 @@ static void write_stub(struct text_writer *text)
 	text_if(text, R7, BF_EQ, CODE_RETURN, LABEL_ENTERED);
 	text_if(text, R7, BF_EQ, CODE_PUSH_FP, LABEL_ENTERED);
 	text_if(text, R8, BF_EQ, CODE_PUSH_FP, LABEL_PUSHED);
-	op(text, BF_OP_SUB, R7, FP, SP, 0);
-	text_if_register(text, R7, BF_LT, R4, LABEL_BY_POINTER); /* it is being made or left */
+	op(text, BF_OP_SUB, R9, FP, SP, 0);
+	op(text, BF_OP_IF, R4, BF_NE, 1, 0);
+	text_jump(text, LABEL_STUB_LEAF);
+	text_if(text, R7, BF_EQ, CODE_POP_FP, LABEL_PUSHED);
+	text_if(text, R7, BF_EQ, CODE_POP_DX, LABEL_ENTERED);
+	text_if(text, R8, BF_EQ, CODE_PUSH_DX, LABEL_ENTERED);
+	op(text, BF_OP_IF, R7, BF_EQ, 1, CODE_PUSH_DX);
+	op(text, BF_OP_IF, R8, BF_NE, 1, CODE_POP_DX);
+	text_jump(text, LABEL_JUMPED);
+	text_if_register(text, R9, BF_LT, R4, LABEL_BY_POINTER); /* it is being made or left */
+	text_jump(text, LABEL_LEAF);
 	text_label(text, LABEL_BY_SIZE_OR_POINTER);
 	text_if(text, R4, BF_EQ, 0, LABEL_BY_POINTER);
 	text_label(text, LABEL_BY_SIZE);
@@ -170,6 +179,69 @@ static void write_stub(struct text_writer *text)
 	text_load(text, R9, 8, SMALL_AT(0));
 	in_chunks(text, 1);
 	op(text, BF_OP_ADDI, R9, R7, 0, -16); /* where the link is */
+	caller(text, R9);
+}
+
+/* Jumps if @address, which is not R0 or R1, lies in one of the first @heaps heaps. */
+static void if_generated(struct text_writer *text, uint8_t address, int heaps, enum label label)
+{
+	for (int i = 0; i < heaps; i++) {
+		text_load(text, R0, 8, 8 * HEAP_SLOT(i));
+		text_load(text, R1, 8, 8 * HEAP_SLOT(i) + 8);
+		op(text, BF_OP_IFR, address, BF_LT, 1, R0);
+		text_if_register(text, address, BF_LT, R1, label);
+	}
+}
+
+/* A leaf that has its return address in rdx only: that was popped, and is below the stack still. */
+static void write_jumped(struct text_writer *text)
+{
+	text_label(text, LABEL_JUMPED);
+	read_words(text, SMALL, SP, 1, -8);
+	text_load(text, R8, 8, SMALL_AT(0));
+	if_generated(text, R8, METHOD_HEAPS, LABEL_JUMPED_FROM);
+	text_jump(text, LABEL_LOST);
+	text_label(text, LABEL_JUMPED_FROM);
+	op(text, BF_OP_ADDI, PC, R8, 0, 0);
+	op(text, BF_OP_SET, EXACT, 0, 0, 0);
+	text_jump(text, LABEL_FRAME);
+}
+
+/*
+ * A leaf in a stub without a known size; R9 = how far above is what its frame pointer points at.
+ * Some make no frame: the first return address to a method is theirs, above what they have
+ * pushed. Those that need all registers (SHA-512) keep where their frame is: a word that leads up
+ * to a link and such an address.
+ */
+static void write_stub_leaf(struct text_writer *text)
+{
+	text_label(text, LABEL_STUB_LEAF);
+	text_if(text, R9, BF_LT, MOST_STUB_BYTES, LABEL_BY_POINTER);
+	op(text, BF_OP_ADDI, R7, SP, 0, 0);
+	op(text, BF_OP_SET, R6, 0, 0, 0);
+	text_label(text, LABEL_STUB_WORD);
+	read_words(text, SMALL, R7, 1, 0);
+	text_load(text, R8, 8, SMALL_AT(0));
+	text_if(text, R6, BF_GE, MOST_PUSHED, LABEL_STUB_LINK);
+	if_generated(text, R8, METHOD_HEAPS, LABEL_STUB_ADDRESS);
+	text_label(text, LABEL_STUB_LINK);
+	op(text, BF_OP_SUB, R2, R8, R7, 0);
+	text_if(text, R2, BF_GE, MOST_STUB_BYTES, LABEL_NO_STUB_LINK);
+	try_words(text, SMALL, R8, 2, 0);
+	text_load(text, R9, 8, SMALL_AT(8));
+	if_generated(text, R9, METHOD_HEAPS, LABEL_STUB_LINKED);
+	text_label(text, LABEL_NO_STUB_LINK);
+	op(text, BF_OP_ADDI, R7, R7, 0, 8);
+	op(text, BF_OP_ADDI, R6, R6, 0, 1);
+	text_if(text, R6, BF_LT, MOST_STUB_WORDS, LABEL_STUB_WORD);
+	text_jump(text, LABEL_BY_POINTER);
+	text_label(text, LABEL_STUB_ADDRESS);
+	op(text, BF_OP_ADDI, R7, R7, 0, 8);
+	caller(text, FP);
+	text_label(text, LABEL_STUB_LINKED);
+	op(text, BF_OP_ADDI, R7, R8, 0, 16);
+	op(text, BF_OP_ADDI, R8, R9, 0, 0);
+	text_load(text, R9, 8, SMALL_AT(0));
 	caller(text, R9);
 }
 
@@ -274,12 +346,7 @@ static void write_leaf(struct text_writer *text)
 	read_words(text, SMALL, R7, 2, -16);
 	text_load(text, R8, 8, SMALL_AT(8));
 	text_load(text, R9, 8, SMALL_AT(0));
-	for (int i = 0; i < HEAPS; i++) {
-		text_load(text, R0, 8, 8 * HEAP_SLOT(i));
-		text_load(text, R1, 8, 8 * HEAP_SLOT(i) + 8);
-		op(text, BF_OP_IFR, R8, BF_LT, 1, R0);
-		text_if_register(text, R8, BF_LT, R1, LABEL_LEAF_FOUND);
-	}
+	if_generated(text, R8, HEAPS, LABEL_LEAF_FOUND);
 	op(text, BF_OP_ADDI, R7, R7, 0, 8);
 	op(text, BF_OP_ADDI, R6, R6, 0, -1);
 	text_if(text, R6, BF_NE, 0, LABEL_LEAF_WORD);
@@ -369,6 +436,8 @@ int hotspot_write(const struct runtime_facts *facts, struct bf_text *ret)
 	write_stub(&text);
 	write_compiled(&text, o);
 	write_ends(&text);
+	write_stub_leaf(&text);
+	write_jumped(&text);
 	write_leaf(&text);
 	write_interpreted(&text, o);
 	if (hotspot_has_chunks(o))

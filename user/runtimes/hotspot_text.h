@@ -23,8 +23,12 @@ enum { R0, R1, R2, R3, R4, R5, R6, R7, R8, R9 };
 #define IN_CHUNK    BF_REGISTER_WALK_LEAF /* there are no leaves */
 
 #define HEAPS	      3
+#define METHOD_HEAPS  2 /* of these, the first: those with compiled methods */
 #define MOST_PUSHED   8
 #define SEGMENT_SHIFT 7
+/* How far above its stack pointer a stub's frame can be, and how much of that is searched. */
+#define MOST_STUB_BYTES 16384
+#define MOST_STUB_WORDS 128
 
 /* Words of the window: low, high and the map's low of each heap; two for all kinds of things; and
  * the last ones for structures. */
@@ -51,6 +55,8 @@ enum { R0, R1, R2, R3, R4, R5, R6, R7, R8, R9 };
 /* x86-64's instructions at the ends of methods, as far as they are looked at. */
 #define CODE_PUSH_FP 0x55
 #define CODE_POP_FP  0x5d
+#define CODE_PUSH_DX 0x52 /* what throws has its return address in rdx for a while */
+#define CODE_POP_DX  0x5a
 #define CODE_RETURN  0xc3
 #define CODE_MOVE_FP 0xec8b48 /* mov %rsp,%rbp: if frame pointers are asked for */
 #define CODE_SUB_8   0xec8348 /* sub $N,%rsp, N of one byte */
@@ -108,6 +114,14 @@ enum label {
 	LABEL_PUSHED,
 	LABEL_NO_HEAP,
 	LABEL_STUB,
+	LABEL_STUB_LEAF,
+	LABEL_STUB_WORD,
+	LABEL_STUB_ADDRESS,
+	LABEL_STUB_LINK,
+	LABEL_NO_STUB_LINK,
+	LABEL_STUB_LINKED,
+	LABEL_JUMPED,
+	LABEL_JUMPED_FROM,
 	LABEL_ENTRY,
 	LABEL_NO_ENTRY,
 	LABEL_CHUNK,

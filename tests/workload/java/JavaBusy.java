@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * JavaBusy: runs all kinds of Java code without end: calls of every kind, allocation, strings,
- * sorting, hashing, exceptions, streams, locks. Prints "ready" when it has begun.
+ * sorting, hashing, exceptions, streams, locks. Prints "ready" when it has begun. With an argument,
+ * it does nothing but digest bytes as that says (SHA-512).
  */
+import java.security.MessageDigest;
 import java.util.Arrays;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -116,8 +118,19 @@ public class JavaBusy {
         return maps(n / 4);
     }
 
-    public static void main(String[] arguments) {
+    static void digest(String algorithm) throws Exception {
+        MessageDigest digest = MessageDigest.getInstance(algorithm);
+        byte[] bytes = new byte[65536];
+        for (;;) {
+            sink += digest.digest(bytes)[0];
+        }
+    }
+
+    public static void main(String[] arguments) throws Exception {
         System.out.println("ready");
+        if (arguments.length > 0) {
+            digest(arguments[0]);
+        }
         for (;;) {
             sink += fib(18) + dispatch(2000) + strings(300) + searches(3000) + sorting(300) + maps(500) +
                 exceptions(20) + streams(2000) + copies(500) + (long) math(300) + deep(60, 200) +
