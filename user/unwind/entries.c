@@ -155,7 +155,7 @@ static int search(struct entries *entries, size_t i)
 	return 0;
 }
 
-/* Whether the entry clears the frame pointer: then stack_flow.h recognizes it from the code. */
+/* Whether the entry clears the frame pointer: then stack_flow.h recognizes it if it follows the code. */
 static bool clears_frame_pointer(const struct elf_file *file)
 {
 	const Elf64_Sym entry = {.st_value = file->entry, .st_size = 3};
@@ -165,7 +165,7 @@ static bool clears_frame_pointer(const struct elf_file *file)
 	       (memcmp(code, "\x31\xed", 2) == 0 || memcmp(code, "\x48\x31\xed", 3) == 0);
 }
 
-/* The bytes of an entry without a symbol: it ends where its code goes no further. */
+/* The bytes of an entry without a symbol, which ends where its code goes no further; 0: not known. */
 static uint64_t entry_size(const struct elf_file *file)
 {
 	const Elf64_Sym entry = {.st_value = file->entry, .st_size = MAX_ENTRY};
@@ -180,7 +180,29 @@ static uint64_t entry_size(const struct elf_file *file)
 		if (flow_jumps(&insn) || flow_jumps_anywhere(&insn))
 			break;
 	}
-	return NO_SYMBOL;
+	return 0;
+}
+
+/* Not all tables of symbols have the entry: those of bun name what its plugins may call. */
+static bool has_start(const struct entries *entries)
+{
+	for (size_t i = 0; i < entries->n; i++)
+		if (entries->found[i].start == entries->file->entry)
+			return true;
+	return false;
+}
+
+static void add_nameless_start(struct entries *entries, bool has_symbols)
+{
+	const struct elf_file *file = entries->file;
+	uint64_t size;
+
+	if (!file->entry || has_start(entries))
+		return;
+	size = entry_size(file);
+	if (!size && !has_symbols && !clears_frame_pointer(file))
+		size = NO_SYMBOL;
+	add_entry(entries, file->entry, size, BF_CFA_ENTRY);
 }
 
 int unwind_entries_find(struct elf_file *file, struct unwind_entry *ret, size_t *ret_n)
@@ -199,8 +221,7 @@ int unwind_entries_find(struct elf_file *file, struct unwind_entry *ret, size_t 
 		if (r < 0)
 			return r;
 	}
-	if (!has_symbols && file->entry && !clears_frame_pointer(file))
-		add_entry(&entries, file->entry, entry_size(file), BF_CFA_ENTRY);
+	add_nameless_start(&entries, has_symbols);
 	*ret_n = entries.n;
 	return 0;
 }
