@@ -14,7 +14,7 @@ from harness import ROOT, Folded, record
 
 WORKLOADS = ROOT / "tests" / "workload" / "java"
 JAVAS = interpreters.named("/usr/bin/java", "JAVAS")
-KNOWN = ["17", "21", "25"]
+KNOWN = ["17", "21", "25", "26", "27"]
 FREQUENCY = 499
 COLLECTORS = ["-XX:+UseG1GC", "-XX:+UseParallelGC", "-XX:+UseSerialGC", "-Xint"]
 LINE = re.compile(r" \(([^():]*)(?::(\d+))?\)$")

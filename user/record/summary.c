@@ -129,7 +129,7 @@ static bool runs_module(const struct stacks *stacks, const char *module)
 static const char *frame_pointers_advice(const struct stacks *stacks, enum stack_end end)
 {
 	return end == STACK_NO_ROWS && runs_module(stacks, "libjvm.so")
-		       ? " (java other than 17, 21, 25: -XX:+PreserveFramePointer)"
+		       ? " (java other than 17, 21, 25 to 27: -XX:+PreserveFramePointer)"
 		       : "";
 }
 

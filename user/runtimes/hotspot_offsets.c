@@ -236,7 +236,7 @@ static int find_sizes(struct layout_search *search, uint64_t array)
 /* Versions that were held against what they say of their own stacks. */
 static bool is_known(uint32_t major)
 {
-	return major == 17 || major == 21 || major == 25;
+	return major == 17 || major == 21 || (major >= 25 && major <= 27);
 }
 
 static uint32_t problem_of(const struct layout_search *search)
