@@ -305,7 +305,7 @@ check-root: all $(WORKLOADS) $(NOFP) $(MUSL) build/unwind/oracle build/sample_sv
 	$(Q)tests/run root
 
 # Stacks of languages at length, also of interpreters of Debian's other suites and npm's, which are fetched into SUITES;
-# PYTHONS, RUBIES, PHPS, PERLS, ERLANGS, JAVAS and NODES name others, PATH:PATH….
+# PYTHONS, RUBIES, PHPS, PERLS, LUAJITS, ERLANGS, JAVAS and NODES name others, PATH:PATH….
 SUITES ?= $(CURDIR)/build/suites
 LANGUAGES := machine python ruby php perl beam luajit dotnet java node
 # Those that are there: what sid no longer has is left out.
