@@ -145,6 +145,49 @@ static void leaves_in_stubs_have_their_callers(void **state)
 	}
 }
 
+/* While a method is entered, the word for it in its frame is another's. */
+static void methods_that_are_entered_are_not_another(void **state)
+{
+	enum { LINK = STACK + 0x100, CALLER_SP = STACK + 0x140 };
+	static const struct {
+		uint32_t made;
+		bool is_exact;
+		uint32_t kind, code;
+	} cases[] = {
+		{0, false, HOTSPOT_INTERPRETED, OUTER},
+		{0, true, HOTSPOT_STUB},
+		{8, true, HOTSPOT_STUB},
+		{16, true, HOTSPOT_STUB},
+		{24, true, HOTSPOT_INTERPRETED, OUTER},
+		{96, true, HOTSPOT_INTERPRETED, OUTER},
+	};
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct bf_walk walk = at_call();
+		struct runtime_frame frame;
+		int end;
+
+		make();
+		bytes(NAME, "Interpreter", 12);
+		walk.exact = walk.is_leaf = cases[i].is_exact;
+		walk.fp = AT(LINK);
+		walk.sp = AT(LINK - cases[i].made);
+		word(LINK - 24, AT(OUTER));
+		if (cases[i].made || !cases[i].is_exact)
+			word(LINK - 8, AT(CALLER_SP));
+		else
+			walk.leaf[BF_REGISTER_R13] = AT(CALLER_SP);
+		word(LINK, 0x777);
+		word(LINK + 8, CALLER);
+		assert_int_equal(run(&walk, &frame, &end), 2);
+		assert_int_equal(frame.kind, cases[i].kind);
+		assert_int_equal(frame.code, cases[i].code ? AT(cases[i].code) : AT(BLOB));
+		assert_int_equal(walk.pc, CALLER);
+		assert_int_equal(walk.sp, AT(CALLER_SP));
+		assert_int_equal(walk.fp, 0x777);
+	}
+}
+
 static void code_that_is_not_ours_is_left_alone(void **state)
 {
 	struct bf_walk walk = at_call();
@@ -438,6 +481,7 @@ int main(void)
 		cmocka_unit_test(compiled_frames_are_left_by_their_size),
 		cmocka_unit_test(leaves_are_known_by_their_instructions),
 		cmocka_unit_test(leaves_in_stubs_have_their_callers),
+		cmocka_unit_test(methods_that_are_entered_are_not_another),
 		cmocka_unit_test(code_that_is_not_ours_is_left_alone),
 		cmocka_unit_test(names_are_those_of_all_inlined_methods),
 		cmocka_unit_test(what_is_not_the_frame_has_no_name),

@@ -391,11 +391,14 @@ static void write_interpreted(struct text_writer *text, const uint32_t *o)
 	op(text, BF_OP_SHL, R7, R7, 0, 3);
 	op(text, BF_OP_ADD, FP, FP, R7, 0);
 	read_words(text, LARGE, FP, 11, INTERPRETED_LOW);
-	text_load(text, R0, 8, INTERPRETED_METHOD);
-	text_load(text, R5, 8, INTERPRETED_BYTECODE);
 	text_load(text, R7, 8, INTERPRETED_CALLER_SP);
 	text_load(text, R9, 8, INTERPRETED_AT(0));
 	text_load(text, R8, 8, INTERPRETED_AT(8));
+	op(text, BF_OP_SUB, R2, FP, SP, 0);
+	op(text, BF_OP_IF, EXACT, BF_EQ, 1, 0);
+	text_if(text, R2, BF_LT, INTERPRETED_MADE, LABEL_NOT_MADE);
+	text_load(text, R0, 8, INTERPRETED_METHOD);
+	text_load(text, R5, 8, INTERPRETED_BYTECODE);
 	try_words(text, SMALL, R0, 1, o[METHOD_CONST]);
 	text_load(text, R4, 8, SMALL_AT(0));
 	try_words(text, LARGE, R4, o[CONST_SIZE] / 8, 0);
@@ -419,6 +422,12 @@ static void write_interpreted(struct text_writer *text, const uint32_t *o)
 	op(text, BF_OP_SHL, R7, R7, 0, 3);
 	op(text, BF_OP_ADD, R7, R7, FP, 0);
 	op(text, BF_OP_ADDI, R9, FP, 0, 0);
+	caller(text, R9);
+	text_label(text, LABEL_NOT_MADE); /* a leaf that enters a method: which, the frame does not say yet */
+	op(text, BF_OP_IF, R2, BF_GE, 1, 8);
+	op(text, BF_OP_ADDI, R7, LEAF, 0, 0); /* and r13 is what it will have as the caller's sp */
+	op(text, BF_OP_SET, R6, 0, 0, 0);
+	op(text, BF_OP_EMIT, R0, R6, R1, HOTSPOT_STUB);
 	caller(text, R9);
 }
 

@@ -75,6 +75,7 @@ enum { R0, R1, R2, R3, R4, R5, R6, R7, R8, R9 };
 #define INTERPRETED_LOW	      (-72)
 #define INTERPRETED_AT(bytes) LARGE_AT((bytes)-INTERPRETED_LOW)
 #define INTERPRETED_METHOD    INTERPRETED_AT(-24)
+#define INTERPRETED_MADE      24 /* bytes: with less, what was there before is in the method's place */
 #define INTERPRETED_BYTECODE  INTERPRETED_AT(-64)
 #define INTERPRETED_CALLER_SP INTERPRETED_AT(-8)
 
@@ -107,6 +108,7 @@ enum label {
 	LABEL_INTERPRETED,
 	LABEL_IN_FRAME,
 	LABEL_IN_CODE,
+	LABEL_NOT_MADE,
 	LABEL_BY_SIZE,
 	LABEL_BY_POINTER,
 	LABEL_BY_SIZE_OR_POINTER,
