@@ -315,7 +315,7 @@ check-runtimes: all $(WORKLOADS) build/same_machine
 	$(Q)PYTHONS="$(call suites,python3.9 python3.13 python3.14 python3.15)$$PYTHONS" PHPS="$(call suites,php7.4 php8.4)$$PHPS" \
 		PERLS="$(call suites,perl5.32 perl5.40 perl5.42)$$PERLS" RUBIES="$(call suites,ruby2.7 ruby3.3)$$RUBIES" \
 		LUAJITS="$(call suites,luajit25)$$LUAJITS" \
-		ERLANGS="$(call suites,erl27)$$ERLANGS" JAVAS="$(call suites,java21 java25 java26 java27)$$JAVAS" \
+		ERLANGS="$(call suites,erl27 erl29)$$ERLANGS" JAVAS="$(call suites,java21 java25 java26 java27)$$JAVAS" \
 		NODES="$(call suites,node18 node20 node22 node24 node25 node26)$$NODES" TEXTS=100000 \
 		$(PYTHON) -m pytest -q --rootdir=tests $(LANGUAGES:%=tests/e2e/test_%.py)
 

@@ -107,7 +107,7 @@ static inline void make_atom(uint32_t i, const char *text)
 
 	word(PIECE + 8 * i, AT(at));
 	number(at + 24, strlen(text));
-	word(at + 32, AT(bytes));
+	word(at + 32, AT(bytes) - facts.offsets[BEAM_ATOM_NAME]);
 	memcpy(memory.bytes + bytes, text, strlen(text));
 }
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which files are runtimes, of which version, and which builds are not known: libraries made here.
  */
+#include <stdio.h>
+
+#include "runtimes/beam.h"
 #include "runtimes/ruby.h"
 #include "tests/unit/cmocka_all.h"
 #include "tests/unit/made_library.h"
@@ -82,6 +85,80 @@ static void versions_and_builds(void **state)
 	}
 }
 
+/* BEAM without its own symbols: release, bytes before the code, bytes of a scheduler, code that is
+ * there once more. */
+#define ERLANG_CODE                                                                                \
+	"const char text[] = \"than the current (Erlang/OTP %s).\";\n"                             \
+	"asm(\".text; .globl driver_system_info, enif_get_atom_length; .fill %u;"                  \
+	"driver_system_info: ret; enif_get_atom_length: " ATOMS_CODE                               \
+	"mov n(%%rip),%%rdx; mov %%eax,%%ecx; cmp %%rcx,%%rdx; jb 1f; sub $1,%%eax;"               \
+	"imul $%u,%%rax,%%rax; add schedulers(%%rip),%%rax; 1: ret;"                               \
+	"mov active(%%rip),%%r8d; lea ranges(%%rip),%%r9; mov %%r8,%%rax; shl $5,%%rax;"           \
+	"add %%r9,%%rax; ret; .fill 99; mov exit(%%rip),%%rdx; mov %%rdx,8(%%rax);"                \
+	"mov 88(%%rbx),%%rax; mov %%rax,96(%%rbx); ret; .globl main_code; main_code: .byte 0xf3,"  \
+	"0xf, 0x1e, 0xfa; push %%rbx; mov n(%%rip),%%rax; mov %%rdi,%%rbx; mov $79,%%esi;"         \
+	"lea 1296(%%rax),%%rdi; call driver_system_info; mov %%rbx,%%rdi; pop %%rbx;"              \
+	"mov (%%rax),%%rax; jmp *%%rax; %s .fill 256; .bss; n: .quad 0; schedulers: .quad 0;"      \
+	"ranges: .fill 96; active: .long 0, 0; exit: .quad 0; .fill 120; atoms: .quad 0; "         \
+	".text\");"
+#define ATOMS_CODE                                                                                 \
+	"mov atoms(%%rip),%%rax; shr $6,%%rsi; shr $16,%%rdi; and $1023,%%esi;"                    \
+	"mov (%%rax,%%rdi,8),%%rax; mov (%%rax,%%rsi,8),%%rax; ret;"
+#define ATOMS_CODE_AGAIN                                                                           \
+	"mov n(%rip),%rax; shr $6,%rsi; shr $16,%rdi; and $1023,%esi;"                             \
+	"mov (%rax,%rdi,8),%rax; mov (%rax,%rsi,8),%rax; ret;"
+
+static struct runtime_facts erlang_facts(const char *release, unsigned before, unsigned size,
+					 const char *more)
+{
+	char source[4096];
+
+	snprintf(source, sizeof source, ERLANG_CODE, release, before, size, more);
+	return facts_of(source);
+}
+
+static void assert_erlang_is_found(unsigned before)
+{
+	struct runtime_facts facts = erlang_facts("29", before, 0xa340, "");
+	const uint32_t *o = facts.offsets;
+
+	assert_int_equal(facts.version, 29 << 8);
+	assert_int_equal(facts.problem, RUNTIME_FINE);
+	assert_true(runtime_is_sound(&facts));
+	assert_int_equal(o[BEAM_SCHEDULERS], o[BEAM_N_SCHEDULERS] + 8);
+	assert_int_equal(o[BEAM_RANGES], o[BEAM_SCHEDULERS] + 8);
+	assert_int_equal(o[BEAM_ACTIVE], o[BEAM_RANGES] + 96);
+	assert_int_equal(o[BEAM_EXIT], o[BEAM_ACTIVE] + 8);
+	assert_int_equal(o[BEAM_ATOMS], o[BEAM_EXIT] + 8);
+	assert_true(o[BEAM_MAIN] > before && o[BEAM_MAIN] < o[BEAM_N_SCHEDULERS]);
+}
+
+/* What is looked for may be anywhere in the pieces that a file is read in. */
+static void erlang_without_symbols_is_known_by_its_code(void **state)
+{
+#ifdef __x86_64__
+	for (unsigned before = 0; before < 400; before += 37) {
+		assert_erlang_is_found(before);
+		assert_erlang_is_found(65536 - 8 - before);
+	}
+#else
+	skip();
+#endif
+}
+
+static void other_code_of_erlang_is_not_known(void **state)
+{
+#ifdef __x86_64__
+	assert_int_equal(erlang_facts("30", 0, 0xa340, "").problem, RUNTIME_VERSION);
+	assert_int_equal(erlang_facts("29", 0, 0xa300, "").problem, RUNTIME_BUILD);
+	assert_int_equal(erlang_facts("29", 0, 0xa340, ATOMS_CODE_AGAIN).problem, RUNTIME_BUILD);
+	assert_int_equal(erlang_facts("", 0, 0xa340, "").problem, RUNTIME_VERSION);
+	assert_int_equal(facts_of("int driver_system_info, enif_get_atom_length;").runtime, 0);
+#else
+	skip();
+#endif
+}
+
 /* One that only calls a runtime, or has part of its names, is none. */
 static void others_are_none(void **state)
 {
@@ -149,6 +226,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(versions_and_builds),
+		cmocka_unit_test(erlang_without_symbols_is_known_by_its_code),
+		cmocka_unit_test(other_code_of_erlang_is_not_known),
 		cmocka_unit_test(others_are_none),
 		cmocka_unit_test(rubys_table_of_symbols),
 		cmocka_unit_test(the_cold_part_of_pythons_loop),

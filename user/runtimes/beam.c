@@ -18,6 +18,7 @@
  */
 #include "runtimes/beam.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,10 +27,13 @@
 
 static const struct {
 	uint32_t version;
-	uint32_t scheduler_size, process, scheduler, stack_end, checksum, functions, frame;
+	uint32_t scheduler_size, process, scheduler, stack_end, checksum, functions, atom_name,
+		frame;
 } known[] = {
-	{25 << 8, 0xa300, 168, 760, 136, 80, 96, 0x4110},
-	{27 << 8, 0xa340, 168, 744, 200, 120, 136, 0x40d0},
+	{25 << 8, 0xa300, 168, 760, 136, 80, 96, 0, 0x4110},
+	{27 << 8, 0xa340, 168, 744, 200, 120, 136, 0, 0x40d0},
+	/* An atom's name is a term, in whose memory two words come first; its tag is 2. */
+	{29 << 8, 0xa340, 168, 744, 200, 136, 152, 14, 0x40d0},
 };
 
 bool beam_known_offsets(struct runtime_facts *facts)
@@ -44,6 +48,7 @@ bool beam_known_offsets(struct runtime_facts *facts)
 			o[BEAM_PROCESS_STACK_END] = known[i].stack_end;
 			o[BEAM_MODULE_CHECKSUM] = known[i].checksum;
 			o[BEAM_MODULE_FUNCTIONS] = known[i].functions;
+			o[BEAM_ATOM_NAME] = known[i].atom_name;
 			o[BEAM_MAIN_FRAME] = known[i].frame;
 			return true;
 		}
@@ -89,6 +94,49 @@ static bool are_addresses(const uint32_t *o)
 	return true;
 }
 
+/* Whether @release is known. */
+static bool put_release(const char *release, struct runtime_facts *ret)
+{
+	ret->version = (strtoul(release, NULL, 10) & 255) << 8;
+	if (beam_known_offsets(ret))
+		return true;
+	ret->problem = RUNTIME_VERSION;
+	return false;
+}
+
+static void put_addresses(const struct elf_file *elf, const uint64_t *addresses, bool generates,
+			  struct runtime_facts *ret)
+{
+	ret->code_shift = elf_find_code_shift(elf);
+	for (int i = 0; i <= BEAM_MAIN; i++)
+		ret->offsets[i] = addresses[i] > INT32_MAX ? 0 : addresses[i];
+	if (elf->machine != EM_X86_64 || !generates || !are_addresses(ret->offsets))
+		ret->problem = RUNTIME_BUILD;
+}
+
+/* A build that exports what drivers need, and says its release only to who loads a module of a
+ * newer one. */
+static int examine_code(struct elf_file *elf, struct runtime_facts *ret)
+{
+	struct elf_wanted exported[] = {{"driver_system_info", true},
+					{"enif_get_atom_length", true}};
+	uint64_t addresses[BEAM_MAIN + 1] = {};
+	char release[3] = "";
+	int r = elf_find_symbols(elf, exported, sizeof exported / sizeof *exported);
+
+	if (r > 0)
+		r = elf_find_text(elf, "than the current (Erlang/OTP ", release, sizeof release);
+	if (!*release) {
+		ret->runtime = 0;
+		return r == -ENOENT ? 0 : r;
+	}
+	if (!put_release(release, ret))
+		return 0;
+	r = beam_find_by_code(elf, ret->offsets[BEAM_SCHEDULER_SIZE], addresses);
+	put_addresses(elf, addresses, true, ret);
+	return r;
+}
+
 static int examine(struct elf_file *elf, struct runtime_facts *ret)
 {
 	struct elf_wanted symbols[N_SYMBOLS] = {
@@ -107,14 +155,12 @@ static int examine(struct elf_file *elf, struct runtime_facts *ret)
 	uint32_t generates = 0;
 	int r = elf_find_symbols(elf, symbols, N_SYMBOLS);
 
-	if (r <= 0) {
-		ret->runtime = 0;
+	if (r == 0)
+		return examine_code(elf, ret);
+	if (r < 0)
 		return r;
-	}
 	elf_find_bytes(elf, symbols[SYMBOL_RELEASE].address, release, 3);
 	elf_find_bytes(elf, symbols[SYMBOL_GENERATES].address, &generates, sizeof generates);
-	ret->version = (strtoul(release, NULL, 10) & 255) << 8;
-	ret->code_shift = elf_find_code_shift(elf);
 	addresses[BEAM_ACTIVE] = symbols[SYMBOL_ACTIVE].address;
 	addresses[BEAM_RANGES] = find_ranges(elf, symbols[SYMBOL_STAGING].address);
 	addresses[BEAM_ATOMS] = symbols[SYMBOL_ATOMS].address;
@@ -122,12 +168,8 @@ static int examine(struct elf_file *elf, struct runtime_facts *ret)
 	addresses[BEAM_N_SCHEDULERS] = symbols[SYMBOL_N_SCHEDULERS].address;
 	addresses[BEAM_EXIT] = symbols[SYMBOL_EXIT].address;
 	addresses[BEAM_MAIN] = symbols[SYMBOL_MAIN].address;
-	for (int i = 0; i <= BEAM_MAIN; i++)
-		ret->offsets[i] = addresses[i] > INT32_MAX ? 0 : addresses[i];
-	if (!beam_known_offsets(ret))
-		ret->problem = RUNTIME_VERSION;
-	else if (elf->machine != EM_X86_64 || !generates || !are_addresses(ret->offsets))
-		ret->problem = RUNTIME_BUILD;
+	if (put_release(release, ret))
+		put_addresses(elf, addresses, generates, ret);
 	return 0;
 }
 

@@ -24,6 +24,7 @@ enum beam_offset {
 	BEAM_PROCESS_STACK_END,
 	BEAM_MODULE_CHECKSUM, /* pointer to its MD5 */
 	BEAM_MODULE_FUNCTIONS,
+	BEAM_ATOM_NAME,	 /* bytes from what an atom's pointer to its name says to the name */
 	BEAM_MAIN_FRAME, /* bytes of the frame of the generated code that process_main runs */
 	N_BEAM_OFFSETS,
 };
@@ -32,6 +33,9 @@ _Static_assert(N_BEAM_OFFSETS <= RUNTIME_OFFSETS, "all have room");
 /* The same in all versions: of a process, in bytes. */
 #define BEAM_PROCESS_HEAP_TOP 80
 #define BEAM_PROCESS_STACK    88
+
+/* Of the table of atoms: a pointer to pieces of 1024. */
+#define BEAM_ATOMS_TABLE 120
 
 /* Of a scheduler: the stack pointer of its generated code, outside of processes. */
 #define BEAM_SCHEDULER_STACK 0
@@ -44,6 +48,14 @@ _Static_assert(N_BEAM_OFFSETS <= RUNTIME_OFFSETS, "all have room");
 #define BEAM_FUNCTION_NAME 16
 
 #define BEAM_FUNCTION RUNTIME_KIND_IS_CODE
+
+/*
+ * Looks in @elf, which exports none of BEAM's own symbols, for what they would be the addresses of,
+ * up to
+ * @ret[BEAM_MAIN], by the instructions of OTP 29, and whether its scheduler has @scheduler_size
+ * bytes. What it can't find is 0. Errors: -ENOMEM.
+ */
+int beam_find_by_code(const struct elf_file *elf, uint32_t scheduler_size, uint64_t *ret);
 
 bool beam_known_offsets(struct runtime_facts *facts);
 

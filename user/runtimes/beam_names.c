@@ -17,8 +17,7 @@
 #define ATOM_BITS      63
 #define ATOM_TAG       11
 #define ATOM_SHIFT     6
-#define ATOMS_TABLE    120 /* pointer to pieces of 1024 */
-#define ATOM_LENGTH    24  /* 2 bytes */
+#define ATOM_LENGTH    24 /* 2 bytes */
 #define ATOM_TEXT      32
 #define MOST_ATOM      (255 * 4 + 1)
 #define LIST_BITS      3
@@ -111,7 +110,7 @@ static int read_atom(const struct runtime_facts *facts, const struct runtime_mem
 {
 	uint64_t at = 0, number = atom >> ATOM_SHIFT;
 	/* From the table to a piece of it, to the atom. */
-	const uint64_t path[] = {memory->bias + facts->offsets[BEAM_ATOMS] + ATOMS_TABLE,
+	const uint64_t path[] = {memory->bias + facts->offsets[BEAM_ATOMS] + BEAM_ATOMS_TABLE,
 				 (number >> 10) * 8, (number & 1023) * 8};
 	uint16_t length;
 	int r;
@@ -131,7 +130,7 @@ static int read_atom(const struct runtime_facts *facts, const struct runtime_mem
 	r = read_word(memory, at + ATOM_TEXT, &at);
 	if (r < 0)
 		return r;
-	r = read_bytes(memory, at, to, length);
+	r = read_bytes(memory, at + facts->offsets[BEAM_ATOM_NAME], to, length);
 	if (r < 0)
 		return r;
 	to[length] = '\0';

@@ -217,6 +217,79 @@ int elf_find_variable_text(const struct elf_file *elf, const char *text, char *t
 	return find_text(elf, PF_W, text, to, size);
 }
 
+#define MOST_SHAPE 64
+
+struct shape {
+	uint8_t bytes[MOST_SHAPE], mask[MOST_SHAPE];
+	uint32_t n, n_found;
+};
+
+static void read_shape(const char *text, struct shape *ret)
+{
+	*ret = (struct shape){};
+	for (; text[0] && text[1] && ret->n < MOST_SHAPE; text += 2) {
+		const char digits[] = {text[0], text[1], '\0'};
+
+		ret->mask[ret->n] = text[0] == '.' ? 0 : 0xff;
+		ret->bytes[ret->n++] = text[0] == '.' ? 0 : strtoul(digits, NULL, 16);
+	}
+}
+
+static bool has_shape(const uint8_t *code, const struct shape *shape)
+{
+	for (uint32_t i = 0; i < shape->n; i++)
+		if ((code[i] & shape->mask[i]) != shape->bytes[i])
+			return false;
+	return true;
+}
+
+static void find_code_in(const struct elf_file *elf, const Elf64_Phdr *segment, uint8_t *piece,
+			 struct elf_code *wanted, struct shape *shapes, size_t n)
+{
+	uint64_t left = segment->p_filesz < MOST_TEXT ? segment->p_filesz : MOST_TEXT;
+
+	for (uint64_t at = 0; at < left; at += TEXT_PIECE - MOST_SHAPE) {
+		uint32_t bytes = left - at < TEXT_PIECE ? left - at : TEXT_PIECE;
+
+		if (elf_file_read(elf, segment->p_offset + at, piece, bytes) < 0)
+			return;
+		memset(piece + bytes, 0, MOST_SHAPE);
+		for (uint32_t i = 0; i < bytes && i < TEXT_PIECE - MOST_SHAPE; i++)
+			for (size_t k = 0; k < n; k++)
+				if (has_shape(piece + i, &shapes[k])) {
+					wanted[k].address = segment->p_vaddr + at + i;
+					shapes[k].n_found++;
+				}
+	}
+}
+
+int elf_find_code(const struct elf_file *elf, struct elf_code *wanted, size_t n)
+{
+	_cleanup_free_ struct shape *shapes = calloc(n, sizeof *shapes);
+	_cleanup_free_ uint8_t *piece = malloc(TEXT_PIECE + MOST_SHAPE);
+
+	if (!shapes || !piece)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		read_shape(wanted[i].shape, &shapes[i]);
+	for (size_t i = 0; i < elf->n_segments; i++)
+		if (elf->segments[i].p_type == PT_LOAD && elf->segments[i].p_flags & PF_X)
+			find_code_in(elf, &elf->segments[i], piece, wanted, shapes, n);
+	for (size_t i = 0; i < n; i++)
+		if (shapes[i].n_found != 1)
+			wanted[i].address = 0;
+	return 0;
+}
+
+uint64_t elf_find_target(const struct elf_file *elf, uint64_t address)
+{
+	int32_t distance;
+
+	if (elf_find_bytes(elf, address, &distance, sizeof distance) < 0)
+		return 0;
+	return address + sizeof distance + distance;
+}
+
 #define MAX_RELOCATIONS (1u << 20)
 #define AT_ONCE		256
 

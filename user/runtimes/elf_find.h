@@ -34,6 +34,18 @@ int elf_find_text(const struct elf_file *elf, const char *text, char *to, size_t
 /* The same in data that can be written. */
 int elf_find_variable_text(const struct elf_file *elf, const char *text, char *to, size_t size);
 
+/* Code that is known by its instructions. */
+struct elf_code {
+	const char *shape; /* bytes: two hexadecimal digits each, or two dots where any may be */
+	uint64_t address;  /* of the only code that is so; 0: none is, or several are */
+};
+
+/* Looks for @n shapes of up to 64 bytes in the file's code. Errors: -ENOMEM. */
+int elf_find_code(const struct elf_file *elf, struct elf_code *wanted, size_t n);
+/* What the distance of 4 bytes at @address leads to, which an instruction ends with; 0: no code is
+ * there. */
+uint64_t elf_find_target(const struct elf_file *elf, uint64_t address);
+
 /*
  * Variables of which each thread has its own (x86-64): the address of a word that holds the number
  * of this file as a module, once it is loaded; 0: its code does not ask for it. And how many bytes
@@ -45,7 +57,8 @@ uint64_t elf_find_own_size(const struct elf_file *elf);
 /* Bytes of the function that begins at @address, by .eh_frame_hdr (LSB: Eh_Frame); 0: none does. */
 uint64_t elf_find_function_size(const struct elf_file *elf, uint64_t address);
 /* The same of the function that @address lies in, and where it begins. */
-uint64_t elf_find_function_around(const struct elf_file *elf, uint64_t address, uint64_t *ret_start);
+uint64_t elf_find_function_around(const struct elf_file *elf, uint64_t address,
+				  uint64_t *ret_start);
 
 /*
  * Compilers put what is seldom run of a function elsewhere, as a function of its own that only
