@@ -96,6 +96,7 @@ HASH_PROVED __u64 hash_frames(const struct bf_stack_event *stack)
 	hash_begin(&sums, BF_EVENT_STACK, stack->n | (__u32)stack->end << 16, stack->time);
 	hash_word(&sums, BF_MAX_FRAMES + 2, stack->process_start);
 	hash_word(&sums, BF_MAX_FRAMES + 3, (__u64)stack->pid << 32 | stack->exec_id);
+	hash_word(&sums, BF_MAX_FRAMES + 4, stack->sp);
 	for (__u32 i = 0; i < BF_MAX_FRAMES && i < stack->n; i += HASH_PARTS * HASH_FRAMES)
 		hash_many_frames(&sums, stack, i);
 	return hash_end(&sums);

@@ -78,6 +78,7 @@ static __always_inline void finish_kernel(struct bf_stack_event *stack, long byt
 	stack->time = 0;
 	stack->process_start = 0;
 	stack->pid = stack->exec_id = 0;
+	stack->sp = 0;
 	finish_stack(stack, n, n < config.kernel_depth ? BF_END_ENTRY : BF_END_DEPTH);
 }
 
@@ -111,6 +112,17 @@ static __always_inline void name_owner(struct bf_stack_event *stack, struct task
 	stack->exec_id = task->self_exec_id;
 }
 
+/* What the loader needs to have memory brought back that was missing: of each thread, for many wait
+ * in one place. No branch, see below(). */
+static __always_inline u64 name_missing(struct unwind *unwind)
+{
+	u64 is_missing = below(unwind->walk.end ^ BF_END_MEMORY, 1);
+
+	unwind->stack.sp = unwind->walk.sp & is_missing;
+	unwind->stack.tls = unwind->tls;
+	return is_missing;
+}
+
 /* @memory: as for walk_read(). */
 static __always_inline void finish_user(struct unwind *unwind, struct task_struct *task,
 					void *memory)
@@ -129,7 +141,8 @@ static __always_inline void finish_user(struct unwind *unwind, struct task_struc
 	if (!id) {
 		unwind->stack.time =
 			unwind->is_changing ? bpf_ktime_get_ns() & ~(BF_SLICE_NS - 1) : 0;
-		name_owner(&unwind->stack, task, unwind->n_chained || unwind->n_ranges);
+		name_owner(&unwind->stack, task,
+			   unwind->n_chained | unwind->n_ranges | name_missing(unwind));
 		finish_stack(&unwind->stack, unwind->stack.n, unwind->walk.end);
 		return;
 	}

@@ -661,11 +661,11 @@ __noinline int chain_end(struct unwind *unwind)
 	for (int i = 0; i < MAX_ACTIVATIONS / MERGES_AT_ONCE + 1; i++)
 		if (!chain_merge_some(unwind))
 			break;
+	unwind->is_unread |= machine->end == BF_CHAIN_MEMORY;
 	if (unwind->n_chained || unwind->n_ranges)
 		stat_add(BF_STAT_CHAINS, 1);
-	else if (!unwind->has_ranges) /* a thread may well run none of a range's code */
+	else if (!unwind->has_ranges && !unwind->is_unread) /* a thread may run no range's code */
 		stat_add(BF_STAT_CHAINS_EMPTY, 1);
-	unwind->is_unread |= machine->end == BF_CHAIN_MEMORY;
 	if (unwind->is_unread)
 		stat_add(BF_STAT_CHAINS_UNREAD, 1);
 	else if (unwind->is_deep || machine->is_cut || machine->end == BF_CHAIN_BUDGET)
@@ -682,6 +682,7 @@ __noinline int chain_end(struct unwind *unwind)
 static __always_inline void unwind_begin(struct unwind *unwind, struct task_struct *task)
 {
 	unwind->stack.n = 0;
+	unwind->stack.sp = 0;
 	unwind->walk.exact = 1;
 	unwind->walk.is_leaf = 1;
 	unwind->walk.guessed = 0;

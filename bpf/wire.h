@@ -18,7 +18,7 @@
  */
 #define BF_MAX_FRAMES	 2047
 #define BF_KERNEL_FRAMES 127
-#define BF_HASH_KEYS	 (BF_MAX_FRAMES + 4)
+#define BF_HASH_KEYS	 (BF_MAX_FRAMES + 5)
 #define BF_MAX_CPUS	 4096
 #define BF_COMM_LEN	 16
 #define BF_MAX_EVENTS	 16 /* a power of 2 */
@@ -253,9 +253,12 @@ struct bf_stack_event {
 	__u16 end; /* enum bf_end; for a kernel half BF_END_ENTRY or BF_END_DEPTH */
 	__u64 id;
 	__u64 time; /* CLOCK_MONOTONIC ns, at most BF_SLICE_NS before; 0: unknown */
-	/* Whose it is, if it has frames of a runtime; else 0: these addresses are one process's. */
+	/* Whose it is, if it has frames of a runtime or lacks memory; else 0: these addresses are one
+	 * process's. */
 	__u64 process_start;
 	__u32 pid, exec_id;
+	__u64 sp;  /* BF_END_MEMORY: from where on the stack was not read; else 0 */
+	__u64 tls; /* the thread pointer, if so */
 	__u64 frames[BF_MAX_FRAMES];
 };
 #define BF_SLICE_NS (1ULL << 16)
@@ -658,7 +661,7 @@ _Static_assert(sizeof(struct bf_waker) == 56, "padding in struct bf_waker");
 _Static_assert(__builtin_offsetof(struct bf_waker, comm) == 56 - BF_COMM_LEN,
 	       "padding after struct bf_waker");
 _Static_assert(sizeof(struct bf_process_event) == 48, "padding in struct bf_process_event");
-_Static_assert(sizeof(struct bf_stack_event) == 40 + 8 * BF_MAX_FRAMES, "padding");
+_Static_assert(sizeof(struct bf_stack_event) == 56 + 8 * BF_MAX_FRAMES, "padding");
 _Static_assert(sizeof(struct bf_op) == 8, "padding in struct bf_op");
 _Static_assert(sizeof(struct bf_runtime) == 8 + 8 * BF_PARAMETERS, "padding in struct bf_runtime");
 _Static_assert(__builtin_offsetof(struct bf_control, switch_start) == 64, "one cache line");

@@ -55,6 +55,18 @@ static void ids_differ(void **state)
 		assert_true(ids[i - 1] != ids[i]);
 }
 
+/* Threads that wait in one place, and lack memory, are sent one by one. */
+static void places_on_the_stack_count(void **state)
+{
+	struct bf_stack_event stack = {.n = 1, .end = BF_END_MEMORY, .sp = 0x7ffe0000};
+	uint64_t id;
+
+	assert_int_equal(random_bytes(keys, sizeof keys), 0);
+	id = hash_frames(&stack);
+	stack.sp += 4096;
+	assert_true(hash_frames(&stack) != id);
+}
+
 /* Frames are hashed in groups, and groups in groups: none is left out at any depth. */
 static void every_frame_counts(void **state)
 {
@@ -111,6 +123,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ids_differ),
+		cmocka_unit_test(places_on_the_stack_count),
 		cmocka_unit_test(every_frame_counts),
 		cmocka_unit_test(high_bits_do_not_cancel_out),
 		cmocka_unit_test(keys_decide),

@@ -37,6 +37,7 @@ struct code_name {
 struct unread_stack {
 	uint64_t id, process_start;
 	uint32_t pid, exec_id;
+	uint64_t sp, tls; /* as in struct bf_stack_event */
 };
 
 /* An object that had no name when its frame arrived. */

@@ -45,22 +45,22 @@ static int on_process_event(struct collector *collector, const struct bf_process
 }
 
 /* Its names are read once all that happened before it was applied. */
-static int note_stack(struct collector *collector, uint64_t id, uint64_t process_start,
-		      uint32_t pid, uint32_t exec_id)
-{
-	const struct unread_stack stack = {id, process_start, pid, exec_id};
-
-	return code_names_note(&collector->code_names, &stack);
-}
-
 static int on_stack(struct collector *collector, const struct bf_stack_event *stack)
 {
+	const struct unread_stack unread = {
+		.id = stack->id,
+		.process_start = stack->process_start,
+		.pid = stack->pid,
+		.exec_id = stack->exec_id,
+		.sp = stack->sp,
+		.tls = stack->tls,
+	};
 	int r = raw_stacks_add(&collector->stacks, stack->id, stack->time, stack->frames, stack->n,
 			       stack->end);
 
 	if (r < 0 || !stack->pid)
 		return r;
-	return note_stack(collector, stack->id, stack->process_start, stack->pid, stack->exec_id);
+	return code_names_note(&collector->code_names, &unread);
 }
 
 static int on_event(void *context, void *data, size_t size)
@@ -93,11 +93,13 @@ static int on_record(void *context, const struct record *record)
 static int on_snapshot(void *context, const struct bf_snapshot_event *event)
 {
 	struct collector *collector = context;
+	const struct unread_stack unread = {event->id, event->process_start, event->pid,
+					    event->exec_id};
 	int r = unwinder_walk(&collector->unwinder, event);
 
 	if (r < 0)
 		return r;
-	return note_stack(collector, event->id, event->process_start, event->pid, event->exec_id);
+	return code_names_note(&collector->code_names, &unread);
 }
 
 static int read_names_of(struct collector *collector, const struct unread_stack *unread)
@@ -112,6 +114,9 @@ static int read_names_of(struct collector *collector, const struct unread_stack 
 			  unread->exec_id, &process);
 	if (r < 0)
 		return r;
+	if (unread->sp)
+		missing_memory_read(&collector->missing_memory, &collector->unwinder, process,
+				    unread->sp, unread->tls);
 	return code_names_read(&collector->code_names, process,
 			       raw_stacks_addresses(&collector->stacks, &frames), frames.n);
 }

@@ -13,6 +13,7 @@
 #include "collect/events.h"
 #include "collect/load.h"
 #include "collect/locate.h"
+#include "collect/missing_memory.h"
 #include "collect/period.h"
 #include "collect/cpu_times.h"
 #include "collect/sampler.h"
@@ -40,6 +41,7 @@ struct collector {
 	struct raw_stacks stacks;
 	struct unwinder unwinder;
 	struct code_names code_names;
+	struct missing_memory missing_memory;
 	struct wakers wakers;
 	struct locator locator;
 	struct drain drain;
