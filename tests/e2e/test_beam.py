@@ -176,6 +176,23 @@ def test_known_work_has_known_shares(erlang, tmp_path):
 
 
 @pytest.mark.parametrize("erlang", ERLANGS)
+def test_names_are_whole(erlang, tmp_path):
+    """Also longer ones than a term has room for."""
+    out, source = tmp_path / "x.folded", tmp_path / "named.erl"
+    names = ["a", "b" * 64, "c" * 65, "d" * 255, "\u00fcn\u00ef \u6f22"]
+    source.write_text("-module(named).\n-export([main/0]).\n" + "".join(f"""
+        '{name}'(0, X) -> {{X}};
+        '{name}'(N, X) -> '{name}'(N - 1, (X * 31 + N) rem 1000003).""" for name in names) + """
+        main() -> main(erlang:monotonic_time(millisecond) + 1000).
+        main(End) -> """ + "".join(f"'{name}'(5000, 0), " for name in names) + """
+            case erlang:monotonic_time(millisecond) < End of true -> main(End); false -> halt() end.
+        """)
+    record("-F", 999, "-o", out, "--", *compiled(erlang, tmp_path, source), "-s", "named", "main")
+    found = {name for frames, _ in Folded(out).stacks for name, _ in functions(frames) if name.startswith("named:")}
+    assert found - {"named:main/0", "named:main/1"} == {f"named:{name}/2" for name in names}
+
+
+@pytest.mark.parametrize("erlang", ERLANGS)
 def test_modules_that_replace_each_other_have_their_own_names(erlang, tmp_path):
     """made:made_N/0 calls burner_(N % 16), and is replaced by another module at its address."""
     out, source = tmp_path / "x.folded", tmp_path / "reload.erl"

@@ -103,11 +103,21 @@ static inline uint64_t atom(uint32_t i)
 
 static inline void make_atom(uint32_t i, const char *text)
 {
-	uint32_t at = ATOMS + 0x40 * i, bytes = TEXTS + 0x40 * i;
+	uint32_t at = ATOMS + 0x40 * i, bytes = TEXTS + 0x40 * i, term = bytes;
 
 	word(PIECE + 8 * i, AT(at));
 	number(at + 24, strlen(text));
-	word(at + 32, AT(bytes) - facts.offsets[BEAM_ATOM_NAME]);
+	if (facts.offsets[BEAM_ATOM_IS_TERM] && i == ATOM_FUN) { /* as long ones are */
+		bytes += 32;
+		word(term, 4 << 6 | 0x24);
+		word(term + 8, (AT(bytes) - 8) | 1);
+		word(term + 16, 64);
+	} else if (facts.offsets[BEAM_ATOM_IS_TERM]) {
+		bytes += 16;
+		word(term, 2 << 6 | 0x20);
+		word(term + 8, 8 * strlen(text));
+	}
+	word(at + 32, facts.offsets[BEAM_ATOM_IS_TERM] ? AT(term) + 2 : AT(bytes));
 	memcpy(memory.bytes + bytes, text, strlen(text));
 }
 

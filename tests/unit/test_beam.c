@@ -336,6 +336,32 @@ static void what_makes_no_sense_has_no_name(void **state)
 	}
 }
 
+/* What an atom's text is from OTP 29 on. */
+static void binaries_that_make_no_sense_are_no_names(void **state)
+{
+	static const struct {
+		uint32_t at;
+		uint64_t value;
+	} cases[] = {
+		{ATOMS + 0x40 * ATOM_FUN + 32, AT(TEXTS + 0x40 * ATOM_FUN)}, /* no term */
+		{ATOMS + 0x40 * ATOM_FUN + 32, 2},			     /* … nowhere */
+		{TEXTS + 0x40 * ATOM_FUN, 4 << 6 | 0x18},		     /* another one */
+		{TEXTS + 0x40 * ATOM_FUN + 8, 1},			     /* text nowhere */
+		{TEXTS + 0x40 * ATOM_FUN + 16, 3},			     /* not of bytes */
+	};
+
+	make_facts(29);
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct runtime_code code;
+
+		take_frames();
+		assert_frame(1, "app:-run/2-fun-0-/1", "app.erl", 12);
+		word(cases[i].at, cases[i].value);
+		assert_true(describe(1, &code) < 0);
+	}
+	make_facts(25);
+}
+
 static void names_of_any_bytes_are_whole(void **state)
 {
 	struct runtime_code code;
@@ -478,6 +504,7 @@ int main(void)
 		cmocka_unit_test(modules_that_change_have_no_other_names),
 		cmocka_unit_test(modules_whose_code_others_have_now),
 		cmocka_unit_test(what_makes_no_sense_has_no_name),
+		cmocka_unit_test(binaries_that_make_no_sense_are_no_names),
 		cmocka_unit_test(names_of_any_bytes_are_whole),
 		cmocka_unit_test(lines_that_make_no_sense_are_none),
 		cmocka_unit_test(any_read_may_fail),

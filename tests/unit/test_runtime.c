@@ -133,7 +133,7 @@ static void assert_erlang_is_found(unsigned before)
 	assert_true(o[BEAM_MAIN] > before && o[BEAM_MAIN] < o[BEAM_N_SCHEDULERS]);
 }
 
-/* What is looked for may be anywhere in the pieces that a file is read in. */
+/* Files are read in pieces, and an end of one may be anywhere in the code. */
 static void erlang_without_symbols_is_known_by_its_code(void **state)
 {
 #ifdef __x86_64__

@@ -27,13 +27,12 @@
 
 static const struct {
 	uint32_t version;
-	uint32_t scheduler_size, process, scheduler, stack_end, checksum, functions, atom_name,
+	uint32_t scheduler_size, process, scheduler, stack_end, checksum, functions, atom_is_term,
 		frame;
 } known[] = {
 	{25 << 8, 0xa300, 168, 760, 136, 80, 96, 0, 0x4110},
 	{27 << 8, 0xa340, 168, 744, 200, 120, 136, 0, 0x40d0},
-	/* An atom's name is a term, in whose memory two words come first; its tag is 2. */
-	{29 << 8, 0xa340, 168, 744, 200, 136, 152, 14, 0x40d0},
+	{29 << 8, 0xa340, 168, 744, 200, 136, 152, 1, 0x40d0},
 };
 
 bool beam_known_offsets(struct runtime_facts *facts)
@@ -48,7 +47,7 @@ bool beam_known_offsets(struct runtime_facts *facts)
 			o[BEAM_PROCESS_STACK_END] = known[i].stack_end;
 			o[BEAM_MODULE_CHECKSUM] = known[i].checksum;
 			o[BEAM_MODULE_FUNCTIONS] = known[i].functions;
-			o[BEAM_ATOM_NAME] = known[i].atom_name;
+			o[BEAM_ATOM_IS_TERM] = known[i].atom_is_term;
 			o[BEAM_MAIN_FRAME] = known[i].frame;
 			return true;
 		}

@@ -24,8 +24,8 @@ enum beam_offset {
 	BEAM_PROCESS_STACK_END,
 	BEAM_MODULE_CHECKSUM, /* pointer to its MD5 */
 	BEAM_MODULE_FUNCTIONS,
-	BEAM_ATOM_NAME,	 /* bytes from what an atom's pointer to its name says to the name */
-	BEAM_MAIN_FRAME, /* bytes of the frame of the generated code that process_main runs */
+	BEAM_ATOM_IS_TERM, /* an atom's text is a binary: 1, or bytes: 0 */
+	BEAM_MAIN_FRAME,   /* bytes of the frame of the generated code that process_main runs */
 	N_BEAM_OFFSETS,
 };
 _Static_assert(N_BEAM_OFFSETS <= RUNTIME_OFFSETS, "all have room");

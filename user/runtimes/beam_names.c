@@ -20,6 +20,11 @@
 #define ATOM_LENGTH    24 /* 2 bytes */
 #define ATOM_TEXT      32
 #define MOST_ATOM      (255 * 4 + 1)
+#define BOXED_BITS     3
+#define BOXED_TAG      2
+#define HEADER_BITS    63
+#define TEXT_IN_PLACE  0x20 /* ErlHeapBits */
+#define TEXT_ELSEWHERE 0x24 /* ErlSubBits */
 #define LIST_BITS      3
 #define LIST_TAG       1
 #define EMPTY_LIST     0x3b
@@ -105,6 +110,26 @@ static int find_function(const struct runtime_facts *facts, const struct runtime
 	return pc < *ret ? -ESTALE : 0;
 }
 
+/* The text of a binary: in place, or, if it is long, elsewhere. */
+static int find_text(const struct runtime_memory *memory, uint64_t term, uint64_t *ret)
+{
+	uint64_t words[3]; /* header, bits; or header, address, the first bit */
+	int r;
+
+	if ((term & BOXED_BITS) != BOXED_TAG)
+		return -ESTALE;
+	r = read_bytes(memory, term - BOXED_TAG, words, sizeof words);
+	if (r < 0)
+		return r;
+	if ((words[0] & HEADER_BITS) == TEXT_IN_PLACE)
+		*ret = term - BOXED_TAG + 16;
+	else if ((words[0] & HEADER_BITS) == TEXT_ELSEWHERE && !(words[2] & 7))
+		*ret = (words[1] & ~3ULL) + words[2] / 8;
+	else
+		return -ESTALE;
+	return 0;
+}
+
 static int read_atom(const struct runtime_facts *facts, const struct runtime_memory *memory,
 		     uint64_t atom, char *to, size_t size)
 {
@@ -128,9 +153,11 @@ static int read_atom(const struct runtime_facts *facts, const struct runtime_mem
 	if (!length || length >= size)
 		return -ESTALE;
 	r = read_word(memory, at + ATOM_TEXT, &at);
+	if (r == 0 && facts->offsets[BEAM_ATOM_IS_TERM])
+		r = find_text(memory, at, &at);
 	if (r < 0)
 		return r;
-	r = read_bytes(memory, at + facts->offsets[BEAM_ATOM_NAME], to, length);
+	r = read_bytes(memory, at, to, length);
 	if (r < 0)
 		return r;
 	to[length] = '\0';
