@@ -29,6 +29,7 @@ enum walk_machine { WALK_X86_64, WALK_ARM64 };
 #define WALK_LOWEST_CODE  65536 /* nothing is mapped below: a program starts with a number there */
 #define WALK_HIGHEST_BITS 56	/* … nor above 2^56, on any machine */
 #define WALK_MAX_JUMP	  (1ULL << 30) /* no frame is larger: a longer jump is wrong */
+#define WALK_NEAR_FRAME	  65536	       /* a frame pointer that leads no further is one */
 #define WALK_MIN_STACK	  4096	       /* nearer addresses are on the same stack */
 #define WALK_MAX_STACKS	  16
 
@@ -375,7 +376,9 @@ walk_by_frame_pointer(struct bf_walk *walk, void *memory, __u32 flags, enum walk
 		return BF_END_NO_ROWS;
 	if (walk->fp & 7)
 		return BF_END_NO_ROWS;
-	if (walk_read(memory, record, 16, walk->fp) || (!record[1] && !(flags & BF_MAPPING_GO)))
+	if (walk_read(memory, record, 16, walk->fp))
+		return walk->fp - walk->sp < WALK_NEAR_FRAME ? BF_END_MEMORY : BF_END_NO_ROWS;
+	if (!record[1] && !(flags & BF_MAPPING_GO))
 		return BF_END_NO_ROWS;
 	walk->guessed = 1;
 	return enter_caller(walk, record[1], walk->fp + 16, record[0], machine);

@@ -59,23 +59,26 @@ static void test_chain_ends(void **state)
 	expect(BF_END_NO_ROWS, CODE + 0x904);
 }
 
-static void expect_bad_frame_pointer(uint16_t number, uint64_t fp)
+static void expect_bad_frame_pointer(uint16_t number, uint64_t fp, int end)
 {
 	begin(number);
 	FUNCTION(0x100, SP(8), CALLED);
 	thread_at(CODE + 0x150, 30, fp);
 	made.words[21] = made.words[30] = GENERATED + 0x10;
-	expect(BF_END_NO_ROWS, CODE + 0x150, GENERATED + 0x10);
+	expect(end, CODE + 0x150, GENERATED + 0x10);
 }
 
 static void test_bad_frame_pointers(void **state)
 {
-	expect_bad_frame_pointer(machine(state), at(20));	   /* below the stack pointer */
-	expect_bad_frame_pointer(machine(state), at(40) + 4);	   /* not aligned */
-	expect_bad_frame_pointer(machine(state), at(N_WORDS));	   /* no memory */
-	expect_bad_frame_pointer(machine(state), at(N_WORDS - 1)); /* for half of it */
-	expect_bad_frame_pointer(machine(state), 1);
-	expect_bad_frame_pointer(machine(state), UINT64_MAX - 7);
+	uint16_t number = machine(state);
+
+	expect_bad_frame_pointer(number, at(20), BF_END_NO_ROWS);     /* below the stack pointer */
+	expect_bad_frame_pointer(number, at(40) + 4, BF_END_NO_ROWS); /* not aligned */
+	expect_bad_frame_pointer(number, at(N_WORDS), BF_END_MEMORY); /* none, where one may be */
+	expect_bad_frame_pointer(number, at(N_WORDS - 1), BF_END_MEMORY); /* half of it */
+	expect_bad_frame_pointer(number, at(31) + 65536, BF_END_NO_ROWS); /* none, too far */
+	expect_bad_frame_pointer(number, 1, BF_END_NO_ROWS);
+	expect_bad_frame_pointer(number, UINT64_MAX - 7, BF_END_NO_ROWS);
 }
 
 /* No frame is that large, whatever its words hold. */
