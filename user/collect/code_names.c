@@ -12,7 +12,8 @@
 #define MOST_BYTES     (64u << 20) /* of its names and line tables */
 #define MOST_FACTS     4096	   /* about runtimes: processes say what they like of themselves */
 #define GENERATIONS_UP 8	   /* how many parents are asked */
-#define MOST_READS     32	   /* of an object that was not there, with its samples */
+#define MOST_READS     32	   /* of an object that was not there, with its samples … */
+#define LATER_NS       NSEC_PER_SEC /* … and then so far apart: it may be swapped out again */
 #define MOST_MOVED     4	   /* of one that may have moved away: it does not come back */
 #define MOST_AGAIN     128	   /* … and by code_names_retry() in all */
 #define MOST_NAMELESS  256	   /* objects that wait for it */
@@ -280,7 +281,8 @@ static int read_again(struct code_names *names, struct process *process,
 	struct code_name key = *known;
 	int r;
 
-	key.reads++;
+	key.reads += key.reads < UINT8_MAX;
+	key.read_ns = monotonic_ns();
 	r = describe(names, process, words, &key);
 	if (r < 0) {
 		name_done(&key);
@@ -295,6 +297,13 @@ static int read_again(struct code_names *names, struct process *process,
 static bool may_have_moved(const struct code_name *name)
 {
 	return name->facts && runtime_moves_objects(name->facts);
+}
+
+static bool is_worth_reading(const struct code_name *name)
+{
+	if (may_have_moved(name))
+		return name->reads < MOST_MOVED;
+	return name->reads < MOST_READS || monotonic_ns() - name->read_ns >= LATER_NS;
 }
 
 static struct code_name key_of(const struct process *process, const uint64_t words[static 2])
@@ -318,8 +327,7 @@ int code_names_find(struct code_names *names, uint32_t index, const uint64_t wor
 	int r = 0;
 
 	if (found) {
-		if (!found->is_known &&
-		    found->reads < (may_have_moved(found) ? MOST_MOVED : MOST_READS))
+		if (!found->is_known && is_worth_reading(found))
 			r = read_again(names, process, words, found);
 		*ret = found;
 		return r;

@@ -20,7 +20,8 @@ struct code_name {
 	uint32_t detail;		   /* if it has to do with the name; else 0 */
 	uint8_t owner;			   /* number of the runtime */
 	bool is_known;			   /* else it has none */
-	uint8_t reads;			   /* besides the first one, while it has none */
+	uint8_t reads;			   /* besides the first one, while it has none; … */
+	uint64_t read_ns;		   /* … CLOCK_MONOTONIC: the last of these */
 	bool is_compiled;
 	bool is_hidden;			   /* the runtime's own */
 	const struct runtime_facts *facts; /* of its runtime; NULL: unknown */
