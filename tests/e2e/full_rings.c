@@ -5,6 +5,7 @@
  * often HOT was sent: while the rings were full, by its next sample, by later ones.
  */
 #include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -49,6 +50,7 @@ static struct full_rings *load(void)
 	bpf_object__for_each_map(map, skel->obj)
 		if (bpf_map__max_entries(map) == 1 && bpf_map__type(map) == BPF_MAP_TYPE_HASH)
 			bpf_map__set_max_entries(map, ROWS);
+	bpf_map__set_max_entries(skel->maps.scratch, libbpf_num_possible_cpus() * BF_SCRATCHES);
 	bpf_map__set_max_entries(skel->maps.events, RING_BYTES);
 	bpf_map__set_max_entries(skel->maps.spare_events, RING_BYTES);
 	if (full_rings__load(skel) == 0)
