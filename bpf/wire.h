@@ -272,7 +272,7 @@ struct bf_stack_event {
  * and its frames. The header holds how many words follow, above BF_FRAME_CODE, and the anchor: an
  * address within the native frame that runs it; BF_NO_ANCHOR: none is known.
  */
-#define BF_TEXT_OPS	512 /* a power of 2 */
+#define BF_TEXT_OPS	1024 /* a power of 2 */
 #define BF_MAX_TEXTS	64
 #define BF_MAX_RUNTIMES 1024
 #define BF_PARAMETERS	8 /* a power of 2 */
